@@ -1,0 +1,13 @@
+# Writes OUT: one C array for each of FILES, and the table `embedded_files` (see controller/embedded.h).
+set(body "#include \"controller/embedded.h\"\n")
+set(table "const struct embedded_file embedded_files[] = {\n")
+set(count 0)
+foreach(file ${FILES})
+  file(RELATIVE_PATH name ${ROOT} ${file})
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND body "static const char data_${count}[] = {${bytes}0};\n")
+  string(APPEND table "    {\"${name}\", data_${count}, sizeof(data_${count}) - 1},\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+file(WRITE ${OUT} "${body}${table}};\nconst size_t embedded_file_count = ${count};\n")

@@ -1,0 +1,21 @@
+#include "tests/support/support.h"
+#include "controller/base/fs.h"
+#include "controller/base/memory.h"
+#include <stdlib.h>
+
+char *support_make_dir(void)
+{
+    const char *base = getenv("TMPDIR");
+    char *path = mem_format("%s/chat2shell-test-XXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(path))
+        fail_msg("cannot make a temporary directory %s", path);
+    return path;
+}
+
+void support_remove_dir(char *path)
+{
+    struct error err = ERROR_INIT;
+    if (fs_remove_tree(AT_FDCWD, path, &err) < 0)
+        print_error("%s: %s\n", path, err.message);
+    free(path);
+}

@@ -1,0 +1,27 @@
+// What every C test shares: a temporary directory that is removed again, and cmocka with its includes in order.
+#pragma once
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdbool.h>
+#include "controller/base/error.h"
+
+// A fresh private directory under $TMPDIR; the path is owned by the caller.
+char *support_make_dir(void);
+// Removes it with everything below and frees the path.
+void support_remove_dir(char *path);
+// Fails the running test with the error's text unless result is >= 0.
+#define assert_ok(expression)                                                                                \
+    do {                                                                                                     \
+        if ((expression) < 0)                                                                                \
+            fail_msg("%s failed: %s (%s)", #expression, err.message, err.hint);                              \
+    } while (0)
+// The expression must fail with this code, in a sentence.
+#define assert_error(expression, expected_code)                                                              \
+    do {                                                                                                     \
+        assert_true((expression) < 0);                                                                       \
+        assert_int_equal(err.code, expected_code);                                                           \
+        assert_true(err.message[0] != '\0');                                                                 \
+    } while (0)
