@@ -1,0 +1,22 @@
+// The daemon's configuration, from the environment (deploy/env.example lists every variable with its default).
+// A wrong value is named and refused at start, before anything is touched.
+#pragma once
+#include "controller/base/error.h"
+#include "schemas/kinds/kinds.h"
+#include <stdbool.h>
+
+struct config {
+    char *host;              // CHAT2SHELL_HOST: 127.0.0.1 (other loopback addresses allowed)
+    int port;                // CHAT2SHELL_PORT: 18788; 0 = any free port (tests)
+    char *data_root;         // CHAT2SHELL_DATA_ROOT: ~/.chat2shell
+    char *state_dir;         // CHAT2SHELL_STATE_DIR: DATA_ROOT/state; database chat2shell.sqlite, socket operator.sock
+    char *workspace_root;    // CHAT2SHELL_WORKSPACE_ROOT: DATA_ROOT/workspaces
+    struct text_list allowed_host_roots; // CHAT2SHELL_ALLOWED_HOST_ROOTS: ~/repositories, colon-separated, absolute
+    char *driver;            // CHAT2SHELL_DRIVER: auto | bubblewrap | sbx
+    bool is_tunnel_enabled;  // CHAT2SHELL_ENABLE_TUNNEL: 1 | 0
+    char *secret_dir;        // CHAT2SHELL_SECRET_DIR: ~/.secrets/tunnel-client
+    char *tunnel_client;     // CHAT2SHELL_TUNNEL_CLIENT: ~/.local/bin/tunnel-client
+    char *program_dir;       // where chat2shell-shim, -guest, -egress are: the directory of /proc/self/exe
+};
+int config_load(struct config *ret, struct error *err);
+void config_free(struct config *config);

@@ -1,0 +1,21 @@
+// A child process as an asynchronous operation: own process group, pidfd, deadline, output cap, cancel.
+#pragma once
+#include "controller/loop.h"
+#include "controller/spawn.h"
+
+struct operation;
+struct operation_result {
+    bool is_cancelled, is_timed_out, is_output_cut;
+    int exit_code;            // 128+N for a signal
+    const char *output;       // stdout and stderr as they came; NUL-terminated; valid in the callback only
+    size_t output_len;
+    const char *errors;       // stderr apart
+    size_t errors_len;
+};
+typedef void (*operation_done_fn)(void *arg, const struct operation_result *result);
+
+// Starts it; `done` runs once on the loop thread when the process is reaped and its pipes are drained or closed.
+// Deadline: SIGTERM to the group, SIGKILL 2 s later. options->fds must not name 1 or 2.
+int operation_start(struct loop *loop, struct spawner *spawner, const struct spawn_options *options, int64_t deadline_ms,
+                    size_t output_max_bytes, operation_done_fn done, void *arg, struct operation **ret, struct error *err);
+void operation_cancel(struct operation *operation); // any thread; `done` still runs, with is_cancelled

@@ -1,0 +1,76 @@
+// Records in memory: life, copies, JSON at the edges, conditions. Backed by the field tables.
+#pragma once
+#include "controller/base/error.h"
+#include "schemas/kinds/kinds.h"
+
+// What is fixed for each kind. One row a kind in schemas/kinds/kinds.c.
+struct kind_info {
+    enum kind kind;
+    const char *name;       // "Sandbox"
+    const char *singular;   // "sandbox"
+    const char *plural;     // "sandboxes"
+    const char *short_name; // "sbx"
+    const char *uid_prefix; // "sbx_"
+    bool is_user_creatable; // Session is not
+};
+#define API_GROUP "chat2shell.dev"
+#define API_VERSION "v1"
+const struct kind_info *kind_info(enum kind kind);
+// By kind name, singular, plural or short name, any case. NULL if unknown.
+const struct kind_info *kind_find(const char *word);
+
+struct record *record_new(enum kind kind);
+struct record *record_copy(const struct record *from);
+void record_free(struct record *record); // NULL allowed
+static inline void record_cleanup(struct record **at)
+{
+    record_free(*at);
+}
+#define CLEANUP_RECORD __attribute__((cleanup(record_cleanup)))
+
+struct record_list {
+    struct record **items;
+    size_t count;
+};
+void record_list_free(struct record_list *list);
+
+// The whole API object: apiVersion, kind, metadata, spec, status (phase included). New reference.
+json_t *record_to_json(const struct record *record);
+json_t *record_spec_to_json(const struct record *record);
+json_t *record_status_to_json(const struct record *record);
+// Reads "spec" of a manifest into record->spec: defaults applied, every unknown field, wrong type, bad enum and
+// out-of-range value collected. On failure ERROR_INVALID whose message holds them all (at most 20), each naming
+// its path ("spec.port: must be at least 1"), and *ret_causes (NULL allowed) an array [{field, message, reason}].
+int record_spec_from_json(struct record *record, const json_t *spec, json_t **ret_causes, struct error *err);
+// The store's own bytes: lenient about unknown fields (a newer minor version wrote them).
+int record_status_from_json(struct record *record, const json_t *status, struct error *err);
+// Refuses changed immutable fields, naming them.
+int record_check_update(const struct record *before, const struct record *after, struct error *err);
+bool record_spec_equals(const struct record *a, const struct record *b);
+
+// DNS-1123 label, at most 63 characters.
+int record_check_name(const char *name, struct error *err);
+
+// ---- text parts -------------------------------------------------------------------------------------------------
+bool text_list_has(const struct text_list *list, const char *text);
+void text_list_add(struct text_list *list, const char *text); // no duplicates
+void text_list_remove(struct text_list *list, const char *text);
+void text_list_clear(struct text_list *list);
+const char *text_map_get(const struct text_map *map, const char *key);
+void text_map_set(struct text_map *map, const char *key, const char *value); // NULL removes
+
+// ---- conditions ---------------------------------------------------------------------------------------------------
+struct condition_list *record_conditions(struct record *record);
+const struct condition *record_condition(const struct record *record, const char *type); // NULL if absent
+bool record_is_true(const struct record *record, const char *type);
+bool record_is_false(const struct record *record, const char *type);
+// The one function that sets a condition: writes lastTransitionTime only on a flip of status (design 3).
+// Returns true if anything changed. reason is a CamelCase word; message is formatted.
+bool record_set_condition(struct record *record, const char *type, enum condition_status status, struct wall_time now,
+                          const char *reason, const char *message_format, ...) __attribute__((format(printf, 6, 7)));
+bool record_drop_condition(struct record *record, const char *type);
+// Computes the phase (printer word) from conditions and metadata, and puts it into status.phase. Words: sandbox
+// creating, running, destroying, destroyed, failed; workspace approved (host) / ready (managed), retained, trashed,
+// revoked, pending; approval pending, approved, rejected, revoked; session starting, ready, failed; exposure
+// pending, published, failed.
+const char *record_compute_phase(struct record *record);

@@ -1,0 +1,142 @@
+// The store: SQLite in WAL mode, one writer thread, one global revision, a change feed with both images.
+//
+// Reads may come from any thread and return copies; no read transaction outlives one function. Writes are
+// transactions: a function that runs on the store thread inside a savepoint of a group commit. Races are settled
+// there (one active sandbox a workspace, "live and not deleting", joins): read what must hold, then write.
+//
+//     static int claim(struct store_tx *tx, void *arg, struct error *err) { … tx_get …; return tx_create(…); }
+//     if (store_transact(store, claim, &request, err) < 0) return -1;
+#pragma once
+#include "controller/clock.h"
+#include "controller/record.h"
+
+struct store;
+struct store_tx;
+
+struct store_options {
+    const char *state_dir;   // made 0700 (tightened if wider); holds chat2shell.sqlite (0600), lock, reserve
+    struct clock *clock;
+    size_t reserve_bytes;    // preallocated, released when the disk is full so that deletes still commit; 0 = 4 MiB
+    size_t disk_floor_bytes; // below this much free space tx_create fails with ERROR_DISK; 0 = 64 MiB
+    int64_t feed_keep_ms;    // 0 = 5 minutes
+    int64_t feed_keep_rows;  // 0 = 10,000; the feed keeps whichever is more
+};
+#define STORE_DATABASE_NAME "chat2shell.sqlite"
+
+// Takes the lock (ERROR_STATE naming the PID that holds it), checks schema and integrity, migrates after a backup.
+// A newer schema or a corrupt file is refused untouched (ERROR_UNSUPPORTED, ERROR_CORRUPT).
+int store_open(const struct store_options *options, struct store **ret, struct error *err);
+void store_close(struct store *store); // completes what is queued
+
+// ---- reads ----------------------------------------------------------------------------------------------------
+int store_get(struct store *store, enum kind kind, const char *name, struct record **ret, struct error *err);     // live
+int store_get_uid(struct store *store, enum kind kind, const char *uid, struct record **ret, struct error *err);  // or tombstone
+// Name, uid, or unique prefix (>= 8 characters) of a uid, live only; an ambiguous prefix lists the candidates.
+int store_resolve(struct store *store, enum kind kind, const char *text, struct record **ret, struct error *err);
+// All live records, oldest first, as of one revision.
+int store_list(struct store *store, enum kind kind, struct record_list *ret, int64_t *ret_revision, struct error *err);
+int64_t store_revision(struct store *store);
+
+// ---- writes ---------------------------------------------------------------------------------------------------
+typedef int (*store_tx_fn)(struct store_tx *tx, void *arg, struct error *err);
+// After the commit (or the failure), on the store thread. Must not block or transact; may loop_post or resume.
+typedef void (*store_done_fn)(void *arg, int result, const struct error *err);
+// Asynchronous. fn fails → only its own savepoint is undone. The queue holds at most 4,096; beyond: ERROR_LIMIT
+// through done. After store_close began: ERROR_UNAVAILABLE through done.
+void store_submit(struct store *store, store_tx_fn fn, store_done_fn done, void *arg);
+// Waits for the commit. Never on the store thread, the loop thread or an HTTP thread.
+int store_transact(struct store *store, store_tx_fn fn, void *arg, struct error *err);
+
+// Who writes: principal ("mcp", "operator:uid=1000", "controller") and field manager ("kubectl", "chat2shell", …).
+struct store_actor {
+    const char *principal, *manager;
+};
+
+int tx_get(struct store_tx *tx, enum kind kind, const char *name, struct record **ret, struct error *err);
+int tx_get_uid(struct store_tx *tx, enum kind kind, const char *uid, struct record **ret, struct error *err);
+int tx_list(struct store_tx *tx, enum kind kind, struct record_list *ret, struct error *err); // live
+struct wall_time tx_now(struct store_tx *tx);
+
+// in: kind, spec, optional meta.name, labels, annotations, finalizers, owners, and status (conditions the creator
+// sets at birth). out: uid, name, revision, generation 1, timestamps, createdBy, managedFields. ERROR_EXISTS if a
+// live record has the name. Set meta.uid beforehand to choose it (must be id_make's form).
+int tx_create(struct store_tx *tx, const struct store_actor *actor, struct record *record, struct error *err);
+// Writes record->spec (callers' side). meta.resource_version != 0 must be current, else ERROR_CONFLICT; immutable
+// fields checked; generation + 1 if it changed; equal spec is no write. record's meta is updated.
+int tx_write_spec(struct store_tx *tx, const struct store_actor *actor, struct record *record, struct error *err);
+// Labels, annotations, finalizers, owners. The last finalizer of a deleted record going removes it (tombstone,
+// DELETED in the feed) in the same commit.
+int tx_write_meta(struct store_tx *tx, const struct store_actor *actor, struct record *record, struct error *err);
+// The owning reconciler's status. Checked against uid, and against generation (a status computed from an older
+// generation is ERROR_CONFLICT) and resource_version if != 0. observedGeneration and phase are set here. Equal = no write.
+int tx_write_status(struct store_tx *tx, struct record *record, struct error *err);
+// Asks for deletion: sets deletion_at, or removes at once where no finalizer is left. Again = no write.
+int tx_delete(struct store_tx *tx, const struct store_actor *actor, enum kind kind, const char *uid, struct error *err);
+// Conveniences for reconcilers: one-write transactions.
+int store_write_status(struct store *store, struct record *record, struct error *err);
+int store_write_meta(struct store *store, const struct store_actor *actor, struct record *record, struct error *err);
+
+// ---- side tables -------------------------------------------------------------------------------------------------
+// Activity: kept in memory, flushed at most every 30 s and at close; merged into status.lastActivityAt/expiresAt on read.
+void store_touch_activity(struct store *store, const char *sandbox_uid, struct wall_time at);
+struct wall_time store_activity(struct store *store, const char *sandbox_uid);
+// Secrets: a table of their own that no serializer reads. Deleted with their record.
+int tx_put_secret(struct store_tx *tx, const char *uid, const char *name, const char *value, struct error *err);
+int store_get_secret(struct store *store, const char *uid, const char *name, char **ret, struct error *err);
+// Events (Kubernetes Events of one object): counted when repeated, at most 64 an object and 10,000 in all, kept 1 h
+// after the last occurrence. Asynchronous; never fails the caller. reason CamelCase; type "Normal"/"Warning".
+void store_event(struct store *store, const struct record *about, bool is_warning, const char *reason, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+struct store_event_row {
+    char *uid, *kind, *name, *type, *reason, *message; // of the object
+    struct wall_time first_at, last_at;
+    int64_t count, id;
+};
+// Oldest first; uid NULL = all. At most `limit`.
+int store_list_events(struct store *store, const char *uid, size_t limit, struct store_event_row **ret, size_t *ret_count,
+                      struct error *err);
+void store_events_free(struct store_event_row *rows, size_t count);
+
+// ---- the feed --------------------------------------------------------------------------------------------------
+enum store_change_type { STORE_ADDED, STORE_MODIFIED, STORE_DELETED };
+struct store_change {
+    enum store_change_type type;
+    enum kind kind;
+    const char *uid, *name;
+    int64_t revision;
+};
+// Called on the store thread after each group commit, in order. Must be quick: enqueue, post, resume.
+struct store_subscription *store_subscribe(struct store *store, void (*fn)(void *arg, const struct store_change *changes, size_t count),
+                                           void *arg);
+void store_unsubscribe(struct store_subscription *subscription); // afterwards fn will not run
+// Feed rows with revision > after: before- and after-images as API objects (NULL where there is none). ERROR_EXPIRED
+// when `after` is older than the feed.
+struct store_feed_row {
+    enum store_change_type type;
+    enum kind kind;
+    int64_t revision;
+    json_t *before, *after;
+};
+int store_read_feed(struct store *store, int64_t after, size_t limit, struct store_feed_row **ret, size_t *ret_count, struct error *err);
+void store_feed_free(struct store_feed_row *rows, size_t count);
+
+// ---- waiting ---------------------------------------------------------------------------------------------------
+// Calls fn once: when the record's revision is > after_revision (also if it already is), or at the deadline with
+// is_timeout. On the store or loop thread; fn re-reads and may add a new waiter. No wake-up is lost: the check against
+// the current revision and the registration are one step. cancel returns true if fn will not run (and has not).
+struct store_waiter;
+struct loop;
+struct store_waiter *store_wait(struct store *store, struct loop *loop, const char *uid, int64_t after_revision,
+                                struct boot_time deadline, void (*fn)(void *arg, bool is_timeout), void *arg);
+bool store_wait_cancel(struct store_waiter *waiter);
+
+// ---- upkeep (the manager calls it every minute) -------------------------------------------------------------------
+// Trims the feed, drops tombstones and their activity after 30 days, old events; reports free space.
+int store_upkeep(struct store *store, struct error *err);
+int64_t store_free_bytes(struct store *store);
+bool store_is_low_on_disk(struct store *store);
+struct store_stats {
+    int64_t revision, feed_rows, database_bytes, writes;
+    int64_t live[KIND_COUNT];
+};
+int store_stats(struct store *store, struct store_stats *ret, struct error *err);

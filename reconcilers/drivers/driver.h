@@ -1,0 +1,98 @@
+// The privilege boundary: the only code that makes sandboxes real. Nothing in api/ includes this. All calls are
+// asynchronous: they return at once and `done` runs once, on the loop thread. Calls on one runtime may overlap only as
+// stated. Every byte that comes back from a sandbox is untrusted.
+//
+// Names: the caller gives the runtime name, computed from uid and attempt and committed before create (intent before
+// effect); a name is never used twice. "Not there" is success for remove.
+#pragma once
+#include "controller/loop.h"
+#include "controller/record.h"
+
+struct driver;
+
+struct driver_spec { // everything a create needs; copied by the driver
+    const char *runtime_name;      // [a-z0-9-]{1,63}
+    const char *sandbox_uid;
+    const char *workspace_root;    // absolute path, mounted read-write at the same path
+    int64_t device, inode;         // identity of workspace_root (0,0 = not checked): checked at mount, by descriptor
+    enum workspace_mode mode;      // clone: the driver makes the private clone from `clone_source` first
+    const char *clone_source;      // clone only: the approved checkout, only read; its identity:
+    int64_t source_device, source_inode;
+    const char *template_name;     // NULL = default
+    int64_t memory_bytes, cpus_milli; // 0 = default
+    bool has_network;              // false for throwaway helper sandboxes
+};
+
+// The tool server's process: what start_session hands out. The receiver owns the descriptors.
+struct driver_session {
+    int input_fd, output_fd; // stdin (write end) and stdout (read end) of the foreground process: MCP, one message a line
+    int error_fd;            // its stderr (read end), for the last lines at death
+};
+// Facts about a created sandbox for its status; strings valid in the callback only.
+struct driver_facts {
+    const char *isolation; // "namespace" / "microvm"
+    struct capability_list capabilities;
+    struct text_list limits;         // that hold
+    struct text_list missing_limits; // that do not: "memory: cgroup memory controller is not writable"
+    struct text_list warnings;       // e.g. supplementary groups kept
+    struct text_list broken_rules;   // hard rules that the probe inside found not to hold (Isolated=False)
+    const char *template_name;       // what the default became
+};
+
+typedef void (*driver_done_fn)(void *arg, int result, const struct error *err);
+typedef void (*driver_created_fn)(void *arg, int result, const struct driver_facts *facts, const struct error *err);
+typedef void (*driver_session_fn)(void *arg, int result, const struct driver_session *session, const struct error *err);
+typedef void (*driver_port_fn)(void *arg, int result, int host_port, const struct error *err);
+typedef void (*driver_list_fn)(void *arg, int result, const struct text_list *runtime_names, const struct error *err);
+// The runtime ended by itself: reason is a sentence. Registered at create; at most once; loop thread.
+typedef void (*driver_died_fn)(void *arg, const char *runtime_name, const char *reason);
+
+// One readiness finding: doctor prints them, create is refused while a failing one exists.
+enum finding_level { FINDING_PASS, FINDING_WARN, FINDING_FAIL };
+struct finding {
+    enum finding_level level;
+    char *check; // "bubblewrap", "user namespaces", "cgroup memory"
+    char *what;  // sentence
+    char *fix;   // sentence or command; may be NULL
+};
+struct finding_list {
+    struct finding *items;
+    size_t count;
+};
+void finding_list_free(struct finding_list *list);
+void finding_add(struct finding_list *list, enum finding_level level, const char *check, const char *fix, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+struct driver_ops {
+    const char *name;
+    // Makes the runtime; the tool server is not started. Deadline 120 s inside the driver. On failure nothing is left
+    // (if something may be, the caller's remove settles it). Removing a runtime cancels its running create.
+    void (*create)(struct driver *driver, const struct driver_spec *spec, driver_created_fn done, driver_died_fn died, void *arg);
+    void (*start_session)(struct driver *driver, const char *runtime_name, driver_session_fn done, void *arg);
+    // Ends everything of it and confirms that it is gone: processes, mounts, directories, ports, the private clone.
+    void (*remove)(struct driver *driver, const char *runtime_name, driver_done_fn done, void *arg);
+    // host_port 0 = automatic, on every host IPv4 interface. Same (name, port) again: the same mapping.
+    void (*publish)(struct driver *driver, const char *runtime_name, int port, driver_port_fn done, void *arg);
+    void (*unpublish)(struct driver *driver, const char *runtime_name, int port, driver_done_fn done, void *arg);
+    // Does something listen on the port inside? result 0 yes, -1 no (err says why).
+    void (*probe_port)(struct driver *driver, const char *runtime_name, int port, driver_done_fn done, void *arg);
+    void (*list)(struct driver *driver, driver_list_fn done, void *arg); // runtimes of this state directory
+    void (*probe)(struct driver *driver, struct finding_list *ret);     // may block ≤ 2 s: never on the loop thread
+    void (*describe)(struct driver *driver, const char *template_name, struct capability_list *ret); // static facts
+    void (*free)(struct driver *driver);                                // ends all runtimes it holds
+};
+struct driver {
+    const struct driver_ops *ops;
+};
+
+struct driver_options {
+    struct clock *clock;
+    struct loop *loop;
+    struct spawner *spawner;
+    const char *program_dir; // chat2shell-shim, -guest, -egress
+    const char *state_dir;   // runtime directories below state_dir/runtimes
+    const char *data_root;   // templates below data_root/templates, private clones below data_root/clones
+};
+int driver_bubblewrap_new(const struct driver_options *options, struct driver **ret, struct error *err);
+// Picks by name: "auto", "bubblewrap", "sbx". The reason for auto's choice goes to *ret_reason (caller frees).
+int driver_open(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err);

@@ -1,0 +1,85 @@
+// The five reconcilers and the requests that callers make of them. api/ uses this header only: a request is a store
+// transaction that writes desired state (design 3: "a mutating tool call is thin").
+#pragma once
+#include "controller/config.h"
+#include "controller/manager.h"
+#include "reconcilers/drivers/driver.h"
+#include "reconcilers/session/session.h"
+
+struct world { // what reconcilers and requests share; owned by the daemon (cli/serve.c)
+    const struct config *config;
+    struct clock *clock;
+    struct loop *loop;
+    struct store *store;
+    struct manager *manager;
+    struct lanes *lanes;
+    struct driver *driver;
+};
+void reconcilers_add_all(struct world *world); // registers the five with world->manager; call before manager_start
+void reconcilers_free(struct world *world);
+
+#define SANDBOX_IDLE_MS (24LL * 3600 * 1000)
+#define WORKSPACE_RETAIN_MS (30LL * 24 * 3600 * 1000)
+#define FINALIZER_RUNTIME "chat2shell.dev/runtime"     // Sandbox: runtime confirmed gone, exposures gone
+#define FINALIZER_MAPPING "chat2shell.dev/mapping"     // Exposure: port unpublished
+#define FINALIZER_TRASH "chat2shell.dev/trash"         // managed Workspace: moved to the trash
+
+// Admission limits for the untrusted side (all written in the README).
+#define LIMIT_SANDBOXES 64
+#define LIMIT_CREATES_A_MINUTE 30
+#define LIMIT_PENDING_APPROVALS 100
+#define LIMIT_EXPOSURES_A_SANDBOX 32
+
+// ---- requests --------------------------------------------------------------------------------------------------
+struct sandbox_request {
+    const char *principal;      // "mcp", "operator:uid=0"
+    const char *manager;        // field manager
+    const char *workspace_id;   // uid; or
+    const char *workspace_path; // a host path; or neither: a new managed workspace
+    const char *workspace_mode; // "managed", "clone", "direct" or NULL (clone with a path, else the workspace's own)
+    const char *name;           // NULL = derived
+    const char *template_name;  // NULL = default
+};
+enum sandbox_outcome { SANDBOX_CREATED, SANDBOX_REUSED, SANDBOX_JOINED, SANDBOX_NEEDS_APPROVAL };
+// Runs inside a store transaction of its own (asynchronous; done on the store thread). JOINED: an identical create by the
+// same principal is still in progress. NEEDS_APPROVAL: `record` is the pending Approval (the same one while pending).
+// record is handed over. Path checks (stat, realpath) are done on a worker before the transaction, never on an HTTP thread.
+typedef void (*sandbox_request_fn)(void *arg, int result, enum sandbox_outcome outcome, struct record *record, const struct error *err);
+void request_sandbox(struct world *world, const struct sandbox_request *request, sandbox_request_fn done, void *arg);
+
+// done's record (handed over): the Sandbox. Closes the lane at once, then commits the deletion. Again = the same record.
+// unsaved: {is_repository, changed_files, unexported_commits} when it was a private clone that answered within 2 s, else NULL.
+typedef void (*record_request_fn)(void *arg, int result, struct record *record, json_t *unsaved, const struct error *err);
+void request_destroy(struct world *world, const char *principal, const char *sandbox_uid, record_request_fn done, void *arg);
+// Makes (or finds) the Exposure of (sandbox, port). record: the Exposure (maybe not yet published: wait on its status).
+void request_expose(struct world *world, const char *principal, const char *sandbox_uid, int64_t port, record_request_fn done, void *arg);
+// Operator only: decides; approving makes (or revives) the host Workspace in the same transaction. decision "approved"/"rejected".
+// shown_resource_version 0 = not checked. Identity changed since asked → ERROR_CONFLICT.
+void request_decision(struct world *world, const char *principal, const char *manager, const char *approval, const char *decision,
+                      int64_t shown_resource_version, const char *reason, record_request_fn done, void *arg);
+// Operator only: pre-approves a host path: Approval (approved) and Workspace at once. record: the Workspace.
+void request_host_workspace(struct world *world, const char *principal, const char *manager, const char *path, const char *mode,
+                            record_request_fn done, void *arg);
+// Operator's delete of any kind, with the policy's meaning for each (bound workspace refused, revoke, …).
+void request_delete(struct world *world, const char *principal, const char *manager, enum kind kind, const char *uid, int64_t resource_version,
+                    record_request_fn done, void *arg);
+
+// ---- path policy (reconcilers/path_policy.c) --------------------------------------------------------------------
+struct host_path {
+    char *resolved; // all symlinks resolved
+    int64_t device, inode;
+};
+// Exists, a directory, resolves strictly below an allowed root, no blocked component (.aws .azure .config .docker .gnupg .kube
+// .local .secrets .ssh), neither contains nor lies in the data root; clone: top level of a repository with a real .git
+// directory and no alternates leading out. For callers on the untrusted side every refusal is the one uniform sentence
+// PATH_REFUSED_MESSAGE (is_operator false); the operator is told the exact reason.
+#define PATH_REFUSED_MESSAGE "this host path cannot be approved"
+int path_policy_check(const struct config *config, const char *path, enum workspace_mode mode, bool is_operator, struct host_path *ret,
+                      struct error *err);
+void host_path_clear(struct host_path *path);
+
+// ---- rendering for MCP (product policy's words) -----------------------------------------------------------------
+json_t *render_sandbox(struct world *world, const struct record *sandbox);    // {id, status, workspace{…}, error?, …}
+json_t *render_workspace(const struct record *workspace);
+json_t *render_approval(const struct record *approval);                       // {id, status, path, mode, createdAt, decidedAt?}
+json_t *render_exposure(const struct record *exposure);                       // {sandboxId, sandboxPort, hostPort}

@@ -1,0 +1,65 @@
+// Sessions: the control plane's side of the tool servers in sandboxes. One lane a sandbox: its serial call queue. A
+// lane holds the MCP connection to the tool server (JSON-RPC over the held process's stdio), one tool call at a
+// time in order of arrival, at most LANE_QUEUE_MAX waiting. Waiting for a Bash session's output never occupies the
+// lane. The lane decides about life: closing is an operation on it (design 3: "the lane decides about life").
+//
+// Everything here runs on the loop thread; functions may be called from any thread unless stated, callbacks come on the
+// loop thread, exactly once. Bytes from the tool server are untrusted: bounded lines, strict parsing.
+#pragma once
+#include "controller/base/json.h"
+#include "controller/loop.h"
+#include "controller/store/store.h"
+#include "reconcilers/drivers/driver.h"
+
+#define LANE_QUEUE_MAX 64
+#define LANE_CALL_DEADLINE_MS (10 * 60 * 1000)
+
+struct lanes; // all lanes, by sandbox uid
+struct lanes *lanes_new(struct loop *loop, struct store *store);
+void lanes_free(struct lanes *lanes); // answers every call with ERROR_UNAVAILABLE first
+
+// ---- life (called by the session and sandbox reconcilers) -------------------------------------------------------
+struct lane_hello {
+    const char *server_name, *server_version; // sanitized, bounded
+    bool has_sessions;                        // the extension of controller/base/guest_protocol.h
+};
+// Opens the lane over a started tool server (takes the descriptors) and does the MCP handshake within 15 s.
+// ready: result 0 with hello, or -1. died: later, once, when the connection ends (reason + last stderr lines).
+typedef void (*lane_ready_fn)(void *arg, int result, const struct lane_hello *hello, const struct error *err);
+typedef void (*lane_died_fn)(void *arg, const char *sandbox_uid, const char *reason, const struct text_list *last_lines);
+void lane_open(struct lanes *lanes, const char *sandbox_uid, const char *public_workspace_id, struct driver_session *session,
+               lane_ready_fn ready, lane_died_fn died, void *arg);
+// Expiry: closes the lane only if no call is queued or running and no activity (a call, an exec, a poll) is newer than
+// `idle_since`; returns true if it is now closed. A closed lane refuses calls with `closed_message`.
+bool lane_close_if_idle(struct lanes *lanes, const char *sandbox_uid, struct wall_time idle_since, const char *closed_message);
+void lane_reopen(struct lanes *lanes, const char *sandbox_uid); // the deletion could not be committed
+// Destroy: closes at once; queued and running calls are answered ERROR_STATE "destroyed".
+void lane_close(struct lanes *lanes, const char *sandbox_uid, const char *closed_message);
+void lane_drop(struct lanes *lanes, const char *sandbox_uid); // forget it (descriptors closed); absent is fine
+// Newest activity, or {0}.
+struct wall_time lane_last_activity(struct lanes *lanes, const char *sandbox_uid);
+bool lane_is_open(struct lanes *lanes, const char *sandbox_uid);
+
+// ---- calls (api/) --------------------------------------------------------------------------------------------------
+// result 0: `answer` is borrowed for the callback. -1: err (ERROR_NOT_FOUND no lane, ERROR_STATE closed/destroyed,
+// ERROR_LIMIT queue full, ERROR_TIMEOUT, ERROR_UNAVAILABLE tool server died).
+typedef void (*lane_answer_fn)(void *arg, int result, json_t *answer, const struct error *err);
+struct lane_call; // handle for cancelling the *wait*
+// Forwards tools/call {name, arguments} in the lane. answer: the tool's CallToolResult (content, structuredContent,
+// isError) with the tool server's own workspace ids replaced by the public one. Counts as activity. arguments: new reference taken.
+struct lane_call *lane_call_tool(struct lanes *lanes, const char *sandbox_uid, const char *tool, json_t *arguments, lane_answer_fn done, void *arg);
+// The Bash sessions of the product policy. answer: {session_id, status, exit_code, output, has_more_output}. bash_start
+// takes its turn in the lane for the start alone; waiting, polls and stops do not occupy it. Unknown session → ERROR_NOT_FOUND
+// "Unknown Bash session: ID".
+struct lane_call *lane_bash(struct lanes *lanes, const char *sandbox_uid, const char *command, const char *cwd, int64_t yield_time_ms,
+                            int64_t timeout_ms /* 0 = none */, lane_answer_fn done, void *arg);
+struct lane_call *lane_bash_poll(struct lanes *lanes, const char *sandbox_uid, const char *session_id, int64_t yield_time_ms,
+                                 lane_answer_fn done, void *arg);
+struct lane_call *lane_bash_stop(struct lanes *lanes, const char *sandbox_uid, const char *session_id, lane_answer_fn done, void *arg);
+// Extension methods that do not take the lane's turn but count as activity: exec_*, git_unsaved (params reference taken).
+struct lane_call *lane_request(struct lanes *lanes, const char *sandbox_uid, const char *method, json_t *params, int64_t deadline_ms,
+                               lane_answer_fn done, void *arg);
+// Ends the caller's interest: done will not run after this returns true; false: it ran or is running.
+bool lane_call_cancel(struct lane_call *call);
+// Every call ends by itself within LANE_CALL_DEADLINE_MS (waits: their own bound + 30 s), so handles need no free:
+// a handle is valid until done ran or cancel returned.
