@@ -59,6 +59,10 @@ struct lane_call *lane_bash_stop(struct lanes *lanes, const char *sandbox_uid, c
 // Extension methods that do not take the lane's turn but count as activity: exec_*, git_unsaved (params reference taken).
 struct lane_call *lane_request(struct lanes *lanes, const char *sandbox_uid, const char *method, json_t *params, int64_t deadline_ms,
                                lane_answer_fn done, void *arg);
+// The control plane's own last requests (the bundle of a private clone at expiry): also on a lane that lane_close_if_idle
+// closed; does not count as activity.
+struct lane_call *lane_request_closed(struct lanes *lanes, const char *sandbox_uid, const char *method, json_t *params,
+                                      int64_t deadline_ms, lane_answer_fn done, void *arg);
 // Ends the caller's interest: done will not run after this returns true; false: it ran or is running.
 bool lane_call_cancel(struct lane_call *call);
 // Every call ends by itself within LANE_CALL_DEADLINE_MS (waits: their own bound + 30 s), so handles need no free:
