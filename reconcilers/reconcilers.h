@@ -3,6 +3,7 @@
 #pragma once
 #include "controller/config.h"
 #include "controller/manager.h"
+#include "controller/policy.h"
 #include "reconcilers/drivers/driver.h"
 #include "reconcilers/session/session.h"
 
@@ -18,8 +19,6 @@ struct world { // what reconcilers and requests share; owned by the daemon (cli/
 void reconcilers_add_all(struct world *world); // registers the five with world->manager; call before manager_start
 void reconcilers_free(struct world *world);
 
-#define SANDBOX_IDLE_MS (24LL * 3600 * 1000)
-#define WORKSPACE_RETAIN_MS (30LL * 24 * 3600 * 1000)
 #define FINALIZER_RUNTIME "chat2shell.dev/runtime"     // Sandbox: runtime confirmed gone, exposures gone
 #define FINALIZER_MAPPING "chat2shell.dev/mapping"     // Exposure: port unpublished
 #define FINALIZER_TRASH "chat2shell.dev/trash"         // managed Workspace: moved to the trash
