@@ -1,6 +1,8 @@
 // Records in memory: life, copies, JSON at the edges, conditions. Backed by the field tables.
+// No locks: a record belongs to one thread at a time (copies share nothing).
 #pragma once
 #include "controller/base/error.h"
+#include "schemas/kinds/conditions.h"
 #include "schemas/kinds/kinds.h"
 
 // What is fixed for each kind. One row a kind in schemas/kinds/kinds.c.
@@ -42,8 +44,27 @@ json_t *record_status_to_json(const struct record *record);
 // out-of-range value collected. On failure ERROR_INVALID whose message holds them all (at most 20), each naming
 // its path ("spec.port: must be at least 1"), and *ret_causes (NULL allowed) an array [{field, message, reason}].
 int record_spec_from_json(struct record *record, const json_t *spec, json_t **ret_causes, struct error *err);
-// The store's own bytes: lenient about unknown fields (a newer minor version wrote them).
+// The store's own bytes: lenient about unknown fields (a newer minor version wrote them), bounds and checks; only a
+// wrong type is an error (ERROR_CORRUPT).
+int record_spec_from_store_json(struct record *record, const json_t *spec, struct error *err);
 int record_status_from_json(struct record *record, const json_t *status, struct error *err);
+// Everything in record->meta, for the store's meta column: times to the millisecond. Its form is private to the store.
+json_t *record_meta_to_json(const struct record *record);
+int record_meta_from_store_json(struct record *record, const json_t *meta, struct error *err);
+
+// Reads "metadata" of a manifest or request: name, labels and annotations replace the record's; resourceVersion is put
+// into meta.resource_version (0 if absent); what the server owns (uid, generation, creationTimestamp, managedFields,
+// ownerReferences, finalizers, selfLink, deletionTimestamp, deletionGracePeriodSeconds) is accepted and ignored so that
+// `get -o yaml | apply` round-trips. A name that is absent leaves the record's. The annotation ANNOTATION_CREATED_BY is
+// never stored: equal to meta.created_by, or given for a new record, it is dropped; otherwise refused. Strict about
+// everything else; problems as in record_spec_from_json, but appended to `causes` (NULL allowed), so that a caller can
+// collect metadata's and spec's and word them once (fields_causes_to_error). record->meta untouched on failure.
+#define ANNOTATION_CREATED_BY "chat2shell.dev/created-by" // computed on output from meta.created_by
+int record_meta_from_json(struct record *record, const json_t *metadata, json_t *causes, struct error *err);
+// After a write by `manager` with operation Update at `now`: the spec leaves, labels and annotations that differ between
+// before (NULL: a create) and record become the manager's; other managers lose them; removed ones belong to nobody. At
+// most 32 Update managers: the oldest are merged into "ancient-changes". No difference: no change.
+void record_touch_managed(struct record *record, const struct record *before, const char *manager, struct wall_time now);
 // Refuses changed immutable fields, naming them.
 int record_check_update(const struct record *before, const struct record *after, struct error *err);
 bool record_spec_equals(const struct record *a, const struct record *b);
@@ -70,7 +91,6 @@ bool record_set_condition(struct record *record, const char *type, enum conditio
                           const char *reason, const char *message_format, ...) __attribute__((format(printf, 6, 7)));
 bool record_drop_condition(struct record *record, const char *type);
 // Computes the phase (printer word) from conditions and metadata, and puts it into status.phase. Words: sandbox
-// creating, running, destroying, destroyed, failed; workspace approved (host) / ready (managed), retained, trashed,
-// revoked, pending; approval pending, approved, rejected, revoked; session starting, ready, failed; exposure
+// creating, running, destroying, destroyed, failed; workspace pending, approved, retained, trashed, revoked; approval pending, approved, rejected, revoked; session starting, ready, failed; exposure
 // pending, published, failed.
 const char *record_compute_phase(struct record *record);

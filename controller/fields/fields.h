@@ -37,7 +37,8 @@ struct field {
     int column_priority;            // 0 shown, 1 only wide
     bool is_required;
     bool is_immutable;
-    // More than the table can say: NULL or a sentence fragment ("must be an absolute path") put into text.
+    // More than the table can say: NULL or a sentence fragment ("must be an absolute path"). `value` is the text
+    // itself for TEXT, the member's address for every other type. Not asked about absent values.
     const char *(*check)(const void *value);
 };
 struct field_table {
@@ -45,18 +46,57 @@ struct field_table {
     size_t size; // sizeof the struct: LIST elements, copies
     const struct field *fields;
     size_t count;
-    // Rules across fields ("path may not be specified when mode is 'managed'"). NULL or 0/-1 with error.
+    // Rules across fields. NULL or 0/-1 with error; a message that starts with "NAME: " is reported at that field
+    // ("path: may not be specified when `mode` is 'managed'"). Asked only when every field by itself is right.
     int (*check)(const void *value, struct error *err);
 };
 
-struct field_problem_list; // collected problems, at most 20
+// A row: FIELD(struct sandbox_spec, driver, "driver", FIELD_TEXT, "doc", .is_immutable = true)
+#define FIELD(owner, member, json_name, json_type, doc_line, ...)                                              \
+    {.name = (json_name), .type = (json_type), .offset = offsetof(owner, member), .doc = (doc_line), ##__VA_ARGS__}
+#define FIELD_TABLE(owner, rows, doc_line, ...)                                                                \
+    {.doc = (doc_line), .size = sizeof(owner), .fields = (rows), .count = sizeof(rows) / sizeof((rows)[0]), ##__VA_ARGS__}
 
+#define FIELDS_MAX_PROBLEMS 20       // collected by one reading; the rest is counted only
+#define FIELDS_TEXT_MAX 4096         // bytes of a text whose row states no maximum
+#define FIELDS_LIST_MAX 1000         // items of a list or map
+#define FIELDS_JSON_MAX (64 * 1024)  // bytes of a FIELD_JSON value as compact text
+
+// A cause is {"field": path, "message": …, "reason": …}, as Kubernetes' Status.details.causes has it. Reasons:
+#define CAUSE_REQUIRED "FieldValueRequired"
+#define CAUSE_INVALID "FieldValueInvalid"
+#define CAUSE_TYPE "FieldValueTypeInvalid"
+#define CAUSE_WORD "FieldValueNotSupported"
+#define CAUSE_DUPLICATE "FieldValueDuplicate"
+#define CAUSE_FORBIDDEN "FieldValueForbidden"
+#define CAUSE_UNKNOWN "FieldUnknown" // ours: a strict reader met a field that no table has
+
+// Absent values (NULL text, unset time, zero number, false, empty list) are left out, unless the row is required or
+// has a default. New reference.
 json_t *fields_to_json(const struct field_table *table, const void *from);
+// Reads an object: a member that is absent or null takes its default. Strict: unknown fields, missing required
+// ones, bounds and checks are problems. Not strict (the store's own bytes): only wrong types are. All problems
+// are collected: appended to `causes` (an array, NULL allowed) under `path` ("spec"; "" for none), worded
+// together in err (ERROR_INVALID). `to` must hold a valid value (zeroed or filled): it is replaced on success,
+// untouched on failure. The caller owns it (fields_clear).
 int fields_from_json(const struct field_table *table, const json_t *json, void *to, bool is_strict, const char *path,
                      json_t *causes, struct error *err);
-void fields_copy(const struct field_table *table, const void *from, void *to);
+// Refuses differences in rows that are immutable (an immutable object as a whole), naming each like fields_from_json.
+int fields_check_immutable(const struct field_table *table, const void *before, const void *after, const char *path,
+                           json_t *causes, struct error *err);
+// Words an array of causes into err as ERROR_INVALID; 0 if it is empty or NULL. For callers that collect from several
+// readers (metadata, then spec).
+int fields_causes_to_error(const json_t *causes, struct error *err);
+void fields_copy(const struct field_table *table, const void *from, void *to); // `to` is overwritten, not freed
 void fields_clear(const struct field_table *table, void *at); // frees what the struct owns, zeroes it
 bool fields_equal(const struct field_table *table, const void *a, const void *b);
-json_t *fields_to_openapi(const struct field_table *table); // JSON Schema of OpenAPI v3
+json_t *fields_to_openapi(const struct field_table *table); // JSON Schema of OpenAPI v3. New reference.
 // Walks "spec.a.b" (first part already stripped): NULL if there is none.
 const struct field *fields_find(const struct field_table *table, const char *path);
+
+// Quantities as text: "512Mi", "1G", "1500"; "1.5". Both print the shortest exact form.
+#define QUANTITY_TEXT_SIZE 32
+void quantity_format(int64_t bytes, char text[QUANTITY_TEXT_SIZE]);
+int quantity_parse(const char *text, int64_t *ret_bytes); // 0, or -1: not of this form, or beyond int64_t
+void milli_format(int64_t milli, char text[QUANTITY_TEXT_SIZE]);
+int milli_parse(const char *text, int64_t *ret_milli);
