@@ -15,7 +15,7 @@
 // Moves a pointer out of its variable: the variable becomes NULL, the value is the caller's.
 #define TAKE_PTR(ptr)                                                                                        \
     ({                                                                                                       \
-        __auto_type *take_ptr_at_ = &(ptr);                                                                  \
+        __auto_type take_ptr_at_ = &(ptr);                                                                   \
         __auto_type take_ptr_value_ = *take_ptr_at_;                                                         \
         *take_ptr_at_ = NULL;                                                                                \
         take_ptr_value_;                                                                                     \
