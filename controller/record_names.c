@@ -2,6 +2,7 @@
 #include "controller/record_names.h"
 #include "controller/base/cleanup.h"
 #include "controller/fields/problems.h"
+#include "controller/record.h"
 #include <string.h>
 
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
