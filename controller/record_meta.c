@@ -1,0 +1,210 @@
+// Metadata as callers send it: strict, but what the server itself printed may come back.
+#include "controller/base/cleanup.h"
+#include "controller/base/json.h"
+#include "controller/base/memory.h"
+#include "controller/fields/problems.h"
+#include "controller/record.h"
+#include "controller/record_names.h"
+#include "schemas/kinds/common.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAP_MAX 128                         // labels, annotations
+#define ANNOTATIONS_MAX_BYTES (256 * 1024)  // all keys and values, as Kubernetes has it
+
+struct meta_reading {
+    struct record_meta *meta; // becomes the record's if there is no problem
+    struct field_problem_list problems;
+};
+typedef void meta_reader(struct meta_reading *r, const json_t *value, const struct field_path *path);
+
+static bool read_string(struct meta_reading *r, const json_t *value, const char **ret, const struct field_path *path)
+{
+    if (!json_is_string(value)) {
+        problems_add(&r->problems, path, CAUSE_TYPE, "must be a string");
+        return false;
+    }
+    *ret = json_string_value(value);
+    return true;
+}
+
+static void read_name(struct meta_reading *r, const json_t *value, const struct field_path *path)
+{
+    const char *name;
+    if (!read_string(r, value, &name, path))
+        return;
+    const char *wrong = check_record_name(name);
+    if (wrong)
+        problems_add(&r->problems, path, CAUSE_INVALID, "%s", wrong);
+    else
+        mem_replace(&r->meta->name, name);
+}
+
+static void read_resource_version(struct meta_reading *r, const json_t *value, const struct field_path *path)
+{
+    const char *text;
+    char *end;
+    if (!read_string(r, value, &text, path) || !*text)
+        return;
+    errno = 0;
+    long long version = strtoll(text, &end, 10);
+    if (errno || *end || text[0] < '0' || text[0] > '9')
+        problems_add(&r->problems, path, CAUSE_INVALID, "must be a version that the server gave");
+    else
+        r->meta->resource_version = version;
+}
+
+static void read_ignored(struct meta_reading *r, const json_t *value, const struct field_path *path)
+{
+    (void)r, (void)value, (void)path;
+}
+
+static void refuse_namespace(struct meta_reading *r, const json_t *value, const struct field_path *path)
+{
+    if (!json_is_string(value) || json_string_length(value))
+        problems_add(&r->problems, path, CAUSE_FORBIDDEN, "may not be specified: the kinds of chat2shell have no namespaces");
+}
+
+static void refuse_generate_name(struct meta_reading *r, const json_t *value, const struct field_path *path)
+{
+    if (!json_is_string(value) || json_string_length(value))
+        problems_add(&r->problems, path, CAUSE_FORBIDDEN, "may not be specified: leave out `name` to get one from the uid");
+}
+
+// Reads an object of strings with qualified keys; answers how many bytes it holds.
+static size_t read_map(struct meta_reading *r, const json_t *value, struct text_map *map, bool (*is_value)(const char *),
+                       const char *value_form, const struct field_path *path)
+{
+    const char *key, *text;
+    json_t *item;
+    size_t bytes = 0;
+    if (!json_is_object(value)) {
+        problems_add(&r->problems, path, CAUSE_TYPE, "must be an object of strings");
+        return 0;
+    }
+    if (json_object_size(value) > MAP_MAX) {
+        problems_add(&r->problems, path, CAUSE_INVALID, "must have no more than %d entries", MAP_MAX);
+        return 0;
+    }
+    json_object_foreach((json_t *)value, key, item)
+    {
+        struct field_path at = {.up = path, .name = key};
+        if (!name_is_qualified(key))
+            problems_add(&r->problems, &at, CAUSE_INVALID,
+                         "key must be a name of letters, digits, '-', '_' and '.', at most 63 characters, with an optional DNS prefix and '/'");
+        else if (!read_string(r, item, &text, &at))
+            continue;
+        else if (!is_value(text))
+            problems_add(&r->problems, &at, CAUSE_INVALID, "%s", value_form);
+        else
+            text_map_set(map, key, text);
+        bytes += strlen(key) + json_string_length(item);
+    }
+    return bytes;
+}
+
+static void read_labels(struct meta_reading *r, const json_t *value, const struct field_path *path)
+{
+    read_map(r, value, &r->meta->labels, name_is_label_value,
+             "must be empty or at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit", path);
+}
+
+static bool is_any_text(const char *text)
+{
+    (void)text;
+    return true;
+}
+
+static void read_annotations(struct meta_reading *r, const json_t *value, const struct field_path *path)
+{
+    struct text_map *map = &r->meta->annotations;
+    if (read_map(r, value, map, is_any_text, "", path) > ANNOTATIONS_MAX_BYTES)
+        problems_add(&r->problems, path, CAUSE_INVALID, "must be no more than %d bytes together", ANNOTATIONS_MAX_BYTES);
+    const char *created_by = text_map_get(map, ANNOTATION_CREATED_BY);
+    struct field_path at = {.up = path, .name = ANNOTATION_CREATED_BY};
+    if (created_by && r->meta->created_by && strcmp(created_by, r->meta->created_by) != 0)
+        problems_add(&r->problems, &at, CAUSE_FORBIDDEN, "may not be changed: the server sets it");
+    text_map_set(map, ANNOTATION_CREATED_BY, NULL);
+}
+
+static const struct {
+    const char *name;
+    meta_reader *read;
+} members[] = {
+    {"name", read_name},
+    {"labels", read_labels},
+    {"annotations", read_annotations},
+    {"resourceVersion", read_resource_version},
+    {"namespace", refuse_namespace},
+    {"generateName", refuse_generate_name},
+    {"uid", read_ignored},
+    {"generation", read_ignored},
+    {"creationTimestamp", read_ignored},
+    {"deletionTimestamp", read_ignored},
+    {"deletionGracePeriodSeconds", read_ignored},
+    {"managedFields", read_ignored},
+    {"ownerReferences", read_ignored},
+    {"finalizers", read_ignored},
+    {"selfLink", read_ignored},
+};
+
+static void report_unknown(struct meta_reading *r, const char *name, const struct field_path *path)
+{
+    const char *known[ARRAY_LEN(members)];
+    for (size_t i = 0; i < ARRAY_LEN(members); i++)
+        known[i] = members[i].name;
+    const char *nearest = problems_nearest(name, known, ARRAY_LEN(known));
+    CLEANUP_FREE char *quoted = problems_quote(name);
+    problems_add(&r->problems, path, CAUSE_UNKNOWN, nearest ? "unknown field %s; did you mean `%s`?" : "unknown field %s", quoted, nearest);
+}
+
+static void read_member(struct meta_reading *r, const char *name, const json_t *value, const struct field_path *up)
+{
+    struct field_path path = {.up = up, .name = name};
+    for (size_t i = 0; i < ARRAY_LEN(members); i++)
+        if (strcmp(members[i].name, name) == 0) {
+            if (!json_is_null(value))
+                members[i].read(r, value, &path);
+            return;
+        }
+    report_unknown(r, name, &path);
+}
+
+static void read_members(struct meta_reading *r, const json_t *metadata)
+{
+    struct field_path root = {.name = "metadata"};
+    const char *name;
+    json_t *value;
+    if (metadata && !json_is_object(metadata)) {
+        problems_add(&r->problems, &root, CAUSE_TYPE, "must be an object");
+        return;
+    }
+    json_object_foreach((json_t *)metadata, name, value) read_member(r, name, value, &root);
+}
+
+// The record's metadata with everything that the caller may set taken out.
+static void start_from(const struct record_meta *from, struct record_meta *to)
+{
+    fields_copy(&record_meta_table, from, to);
+    while (to->labels.count)
+        text_map_set(&to->labels, to->labels.items[to->labels.count - 1].key, NULL);
+    while (to->annotations.count)
+        text_map_set(&to->annotations, to->annotations.items[to->annotations.count - 1].key, NULL);
+    to->resource_version = 0;
+}
+
+int record_meta_from_json(struct record *record, const json_t *metadata, json_t *causes, struct error *err)
+{
+    struct record_meta meta;
+    struct meta_reading r = {.meta = &meta};
+    start_from(&record->meta, &meta);
+    read_members(&r, metadata);
+    if (problems_finish(&r.problems, causes, err) < 0) {
+        fields_clear(&record_meta_table, &meta);
+        return -1;
+    }
+    fields_clear(&record_meta_table, &record->meta);
+    record->meta = meta;
+    return 0;
+}
