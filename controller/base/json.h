@@ -32,3 +32,6 @@ json_int_t json_get_int(const json_t *object, const char *key, json_int_t fallba
 bool json_get_bool(const json_t *object, const char *key, bool fallback);
 // Sets object[key] = text unless text is NULL.
 void json_set_text(json_t *object, const char *key, const char *text);
+// Strict base64 (RFC 4648, padded, no blanks). text NULL counts as "". *ret_bytes is the caller's.
+int json_decode_base64(const char *text, char **ret_bytes, size_t *ret_len, struct error *err);
+json_t *json_encode_base64(const void *bytes, size_t len);

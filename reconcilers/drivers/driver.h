@@ -44,7 +44,8 @@ typedef void (*driver_created_fn)(void *arg, int result, const struct driver_fac
 typedef void (*driver_session_fn)(void *arg, int result, const struct driver_session *session, const struct error *err);
 typedef void (*driver_port_fn)(void *arg, int result, int host_port, const struct error *err);
 typedef void (*driver_list_fn)(void *arg, int result, const struct text_list *runtime_names, const struct error *err);
-// The runtime ended by itself: reason is a sentence. Registered at create; at most once; loop thread.
+// The runtime ended by itself: reason is a sentence. Registered at create; at most once; loop thread; never after a
+// successful remove's `done`, nor after a failed create.
 typedef void (*driver_died_fn)(void *arg, const char *runtime_name, const char *reason);
 
 // One readiness finding: doctor prints them, create is refused while a failing one exists.

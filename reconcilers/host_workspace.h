@@ -1,0 +1,15 @@
+// Host workspaces and approvals in a transaction: find the live one for a path, or make it.
+#pragma once
+#include "reconcilers/reconcilers.h"
+
+// The live, not deleting host Workspace of this path and mode whose identity is the same; *ret = NULL if none.
+int tx_find_host_workspace(struct store_tx *tx, const struct host_path *path, enum workspace_mode mode, struct record **ret, struct error *err);
+// The same, made where there is none.
+int tx_take_host_workspace(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,
+                           struct record **ret, struct error *err);
+// The pending Approval of path and mode with the same identity, or *ret = NULL. A pending one whose directory was replaced is
+// deleted: its question no longer exists.
+int tx_find_pending(struct store_tx *tx, const struct host_path *path, enum workspace_mode mode, struct record **ret, struct error *err);
+// A new Approval. exposes: borrowed, may be NULL.
+int tx_make_approval(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,
+                     enum approval_decision decision, json_t *exposes, struct record **ret, struct error *err);

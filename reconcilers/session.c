@@ -1,0 +1,196 @@
+// The Session reconciler: starts the tool server in a created sandbox, opens its lane, and tells when it is gone. No
+// restart: a session that ended makes its sandbox fail (product policy).
+#include "controller/base/memory.h"
+#include "controller/fault.h"
+#include "reconcilers/world.h"
+#include <string.h>
+
+struct opening { // the callback argument of one start; freed when it is answered
+    struct world *world;
+    struct effect *effect;
+    char *session_uid, *sandbox_uid, *workspace_uid;
+};
+
+struct hello { // payload of EFFECT_SESSION
+    char *server_name, *server_version;
+};
+
+static void opening_free(struct opening *opening)
+{
+    free(opening->session_uid);
+    free(opening->sandbox_uid);
+    free(opening->workspace_uid);
+    free(opening);
+}
+
+static void hello_free(void *at)
+{
+    struct hello *hello = at;
+    free(hello->server_name);
+    free(hello->server_version);
+    free(hello);
+}
+
+static void on_ready(void *arg, int result, const struct lane_hello *from, const struct error *err)
+{
+    struct opening *opening = arg;
+    struct hello *hello = NULL;
+    if (result == 0) {
+        hello = mem_alloc(sizeof(*hello));
+        *hello = (struct hello){mem_strdup_or_null(from->server_name), mem_strdup_or_null(from->server_version)};
+    }
+    effect_end(opening->effect, result, err, hello, hello_free);
+    opening_free(opening);
+}
+
+// The last lines travel with the reason as JSON; the reconcile takes them apart (effects keep text only).
+static void on_died(void *arg, const char *sandbox_uid, const char *reason, const struct text_list *last_lines)
+{
+    struct world *world = arg;
+    CLEANUP_RECORD struct record *session = NULL;
+    struct record_list all = {0};
+    if (store_list(world->store, KIND_SESSION, &all, NULL, NULL) < 0)
+        return;
+    for (size_t i = 0; i < all.count; i++)
+        if (all.items[i]->status.session.sandbox_uid && strcmp(all.items[i]->status.session.sandbox_uid, sandbox_uid) == 0)
+            session = TAKE_PTR(all.items[i]);
+    record_list_free(&all);
+    if (!session)
+        return; // deleted: its sandbox goes anyway
+    CLEANUP_JSON json_t *death = json_object();
+    json_t *lines = json_array();
+    json_set_text(death, "reason", reason);
+    for (size_t i = 0; i < last_lines->count; i++)
+        json_array_append_new(lines, json_from_text(last_lines->items[i]));
+    json_object_set_new(death, "lines", lines);
+    CLEANUP_FREE char *text = json_to_text(death);
+    effects_set_death(world->reconcilers->effects, session->meta.uid, KIND_SESSION, text);
+}
+
+static void on_started(void *arg, int result, const struct driver_session *session, const struct error *err)
+{
+    struct opening *opening = arg;
+    if (result < 0) {
+        effect_end(opening->effect, result, err, NULL, NULL);
+        opening_free(opening);
+        return;
+    }
+    struct driver_session mine = *session;
+    // `died` outlives the opening: it gets the world.
+    lane_open(opening->world->lanes, opening->sandbox_uid, opening->workspace_uid, &mine, on_ready, on_died, opening);
+}
+
+static enum reconcile_verdict begin_start(struct world *world, const struct record *session, const struct record *sandbox)
+{
+    struct effect *effect = effects_begin(world->reconcilers->effects, EFFECT_SESSION, KIND_SESSION, session->meta.uid);
+    if (!effect)
+        return RECONCILE_DONE;
+    if (FAULT("session.start.before")) {
+        struct error err = ERROR_INIT;
+        error_set(&err, ERROR_IO, NULL, "fault point");
+        effect_end(effect, -1, &err, NULL, NULL);
+        return RECONCILE_DONE;
+    }
+    struct opening *opening = mem_alloc(sizeof(*opening));
+    *opening = (struct opening){world, effect, mem_strdup(session->meta.uid), mem_strdup(sandbox->meta.uid),
+                                mem_strdup(sandbox->status.sandbox.workspace_uid)};
+    world->driver->ops->start_session(world->driver, sandbox->status.sandbox.runtime_name, on_started, opening);
+    return RECONCILE_DONE;
+}
+
+static enum reconcile_verdict fail(struct world *world, struct record *session, const char *reason, const char *message, struct error *err)
+{
+    struct wall_time now = clock_wall(world->clock);
+    record_set_condition(session, CONDITION_FAILED, CONDITION_TRUE, now, reason, "%s", message);
+    record_set_condition(session, CONDITION_READY, CONDITION_FALSE, now, reason, "%s", message);
+    return store_write_status(world->store, session, err) < 0 ? RECONCILE_FAILED : RECONCILE_DONE;
+}
+
+static enum reconcile_verdict note_death(struct world *world, struct record *session, const char *text, struct error *err)
+{
+    CLEANUP_JSON json_t *death = NULL;
+    if (json_parse(text, strlen(text), &death, err) < 0)
+        return RECONCILE_FAILED;
+    size_t i;
+    json_t *line;
+    text_list_clear(&session->status.session.last_lines);
+    json_array_foreach(json_object_get(death, "lines"), i, line)
+        text_list_add(&session->status.session.last_lines, json_string_value(line));
+    return fail(world, session, "ToolServerDied", json_get_text(death, "reason"), err);
+}
+
+static enum reconcile_verdict note_ready(struct world *world, struct record *session, const struct hello *hello, struct error *err)
+{
+    mem_replace(&session->status.session.server_name, hello->server_name);
+    mem_replace(&session->status.session.server_version, hello->server_version);
+    record_set_condition(session, CONDITION_READY, CONDITION_TRUE, clock_wall(world->clock), "ToolServerReady", "the tool server answers");
+    return store_write_status(world->store, session, err) < 0 ? RECONCILE_FAILED : RECONCILE_DONE;
+}
+
+static enum reconcile_verdict step_start(struct world *world, struct record *session, const struct record *sandbox, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    void *hello = NULL;
+    switch (effects_look(world->reconcilers->effects, EFFECT_SESSION, session->meta.uid, &hello, &why)) {
+    case EFFECT_RUNNING:
+        return RECONCILE_DONE;
+    case EFFECT_DONE:
+        return note_ready(world, session, hello, err);
+    case EFFECT_FAILED:
+        return fail(world, session, "ToolServerNotStarted", why.message, err);
+    case EFFECT_NONE:
+        break;
+    }
+    return record_is_true(sandbox, CONDITION_RUNTIME_CREATED) ? begin_start(world, session, sandbox) : RECONCILE_DONE;
+}
+
+static int delete_in_tx(struct store_tx *tx, void *arg, struct error *err)
+{
+    return tx_delete(tx, &ACTOR_CONTROLLER, KIND_SESSION, arg, err);
+}
+
+static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
+{
+    (void)outcome;
+    struct world *world = arg;
+    CLEANUP_RECORD struct record *session = NULL, *sandbox = NULL;
+    if (world_get(world, KIND_SESSION, uid, &session, err) < 0)
+        return RECONCILE_FAILED;
+    if (!session || session->meta.removed_at.ms) {
+        effects_clear_all(world->reconcilers->effects, uid);
+        return RECONCILE_DONE;
+    }
+    const char *sandbox_uid = session->status.session.sandbox_uid;
+    if (sandbox_uid && world_get(world, KIND_SANDBOX, sandbox_uid, &sandbox, err) < 0)
+        return RECONCILE_FAILED;
+    if (!sandbox || sandbox->meta.removed_at.ms) // nobody's: only the sandbox reconciler makes them
+        return store_transact(world->store, delete_in_tx, (void *)uid, err) < 0 ? RECONCILE_FAILED : RECONCILE_DONE;
+    if (record_is_true(session, CONDITION_FAILED) || sandbox->meta.deletion_at.ms)
+        return RECONCILE_DONE;
+    if (record_is_true(sandbox, CONDITION_FAILED))
+        return fail(world, session, "SandboxFailed", "its sandbox failed", err);
+    CLEANUP_FREE char *death = effects_death(world->reconcilers->effects, uid);
+    if (death)
+        return note_death(world, session, death, err);
+    return record_is_true(session, CONDITION_READY) ? RECONCILE_DONE : step_start(world, session, sandbox, err);
+}
+
+static void map_change(void *arg, struct manager *manager, const struct store_change *change)
+{
+    struct world *world = arg;
+    if (change->kind != KIND_SANDBOX || change->type == STORE_ADDED)
+        return;
+    struct record_list all = {0};
+    if (store_list(world->store, KIND_SESSION, &all, NULL, NULL) < 0)
+        return;
+    for (size_t i = 0; i < all.count; i++)
+        if (all.items[i]->status.session.sandbox_uid && strcmp(all.items[i]->status.session.sandbox_uid, change->uid) == 0)
+            manager_enqueue(manager, KIND_SESSION, all.items[i]->meta.uid);
+    record_list_free(&all);
+}
+
+void session_register(struct world *world)
+{
+    manager_add(world->manager, &(struct reconciler){.name = "session", .kind = KIND_SESSION, .reconcile = reconcile,
+                                                    .map_change = map_change, .arg = world});
+}

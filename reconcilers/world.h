@@ -1,0 +1,34 @@
+// Shared by the files of this folder only: what the five reconcilers keep in memory, and small helpers.
+#pragma once
+#include "reconcilers/effects.h"
+#include "reconcilers/reconcilers.h"
+#include "schemas/kinds/conditions.h"
+#include <pthread.h>
+
+#define ACTOR_CONTROLLER ((struct store_actor){"controller", "chat2shell"})
+#define ANNOTATION_REQUEST API_GROUP "/request"       // Sandbox: digest of the create's arguments, for joins
+#define ANNOTATION_DECIDED_BY API_GROUP "/decided-by" // Approval
+
+struct reconcilers { // world->reconcilers
+    struct effects *effects;
+    struct request_worker *worker;
+    pthread_mutex_t lock;       // guards what follows
+    struct creation *creations; // sandbox_runtime.c: one a runtime that is not confirmed gone
+};
+
+void workspace_register(struct world *world);
+void approval_register(struct world *world);
+void sandbox_register(struct world *world);
+void session_register(struct world *world);
+void exposure_register(struct world *world);
+
+// A bounded queue and one thread for the blocking checks of requests (paths), so that no HTTP, loop or store thread
+// waits for a slow file system. At most 256 waiting; beyond: false.
+struct request_worker *request_worker_start(void);
+void request_worker_stop(struct request_worker *worker); // runs what is queued first
+bool request_worker_add(struct request_worker *worker, void (*fn)(void *arg), void *arg);
+
+// The live Sandbox that holds a workspace (by bound uid), or *ret = NULL.
+int tx_find_holder(struct store_tx *tx, const char *workspace_uid, struct record **ret, struct error *err);
+// store_get_uid that turns ERROR_NOT_FOUND into *ret = NULL.
+int world_get(struct world *world, enum kind kind, const char *uid, struct record **ret, struct error *err);
