@@ -30,6 +30,8 @@ void reconcilers_free(struct world *world);
 #define LIMIT_PENDING_APPROVALS 100
 #define LIMIT_EXPOSURES_A_SANDBOX 32
 
+#define PRINCIPAL_MCP "mcp" // the untrusted caller
+
 // ---- requests --------------------------------------------------------------------------------------------------
 struct sandbox_request {
     const char *principal;      // "mcp", "operator:uid=0"

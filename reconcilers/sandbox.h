@@ -16,8 +16,6 @@ enum reconcile_verdict sandbox_fail(struct world *world, struct record *sandbox,
 // sandbox_runtime.c
 // Calls the driver; the effect's end requeues the sandbox.
 void sandbox_start_create(struct world *world, const struct record *sandbox, const struct record *workspace, struct effect *effect);
-void sandbox_forget_creation(struct world *world, const char *uid); // its runtime is confirmed gone
-void sandbox_forget_creations(struct world *world);                 // all; the driver is freed
 void sandbox_take_facts(struct record *sandbox, const struct sandbox_facts *facts, struct wall_time now);
 int sandbox_create_session(struct store_tx *tx, void *sandbox, struct error *err); // writes the status and makes the Session record
 int sandbox_find_session(struct world *world, const char *sandbox_uid, struct record **ret, struct error *err); // *ret NULL if none

@@ -4,52 +4,6 @@
 #include "reconcilers/sandbox.h"
 #include <string.h>
 
-// The callback argument of one create: lives until the runtime is confirmed gone, because `died` may come late.
-struct creation {
-    struct creation *next;
-    struct world *world;
-    char *uid;
-    struct effect *effect; // NULL once it ended
-};
-
-static struct creation *creation_new(struct world *world, const char *uid, struct effect *effect)
-{
-    struct reconcilers *mine = world->reconcilers;
-    struct creation *creation = mem_alloc(sizeof(*creation));
-    pthread_mutex_lock(&mine->lock);
-    *creation = (struct creation){mine->creations, world, mem_strdup(uid), effect};
-    mine->creations = creation;
-    pthread_mutex_unlock(&mine->lock);
-    return creation;
-}
-
-static void forget(struct world *world, const char *uid)
-{
-    struct reconcilers *mine = world->reconcilers;
-    pthread_mutex_lock(&mine->lock);
-    for (struct creation **at = &mine->creations; *at;) {
-        struct creation *creation = *at;
-        if (uid && strcmp(creation->uid, uid) != 0) {
-            at = &creation->next;
-            continue;
-        }
-        *at = creation->next;
-        free(creation->uid);
-        free(creation);
-    }
-    pthread_mutex_unlock(&mine->lock);
-}
-
-void sandbox_forget_creation(struct world *world, const char *uid)
-{
-    forget(world, uid);
-}
-
-void sandbox_forget_creations(struct world *world)
-{
-    forget(world, NULL);
-}
-
 static void facts_free(void *at)
 {
     struct sandbox_facts *facts = at;
@@ -92,15 +46,15 @@ static struct sandbox_facts *facts_copy(const struct driver_facts *from)
 
 static void on_created(void *arg, int result, const struct driver_facts *facts, const struct error *err)
 {
-    struct creation *creation = arg;
-    effect_end(TAKE_PTR(creation->effect), result, err, result == 0 ? facts_copy(facts) : NULL, facts_free);
+    struct anchor *anchor = arg;
+    effect_end(TAKE_PTR(anchor->effect), result, err, result == 0 ? facts_copy(facts) : NULL, facts_free);
 }
 
 static void on_died(void *arg, const char *runtime_name, const char *reason)
 {
     (void)runtime_name; // never shown: the record is found by uid
-    struct creation *creation = arg;
-    effects_set_death(creation->world->reconcilers->effects, creation->uid, KIND_SANDBOX, reason);
+    struct anchor *anchor = arg;
+    effects_set_death(anchor->world->reconcilers->effects, anchor->sandbox_uid, KIND_SANDBOX, reason);
 }
 
 static int check_driver(const struct world *world, const struct record *sandbox, struct error *err)
@@ -137,7 +91,7 @@ void sandbox_start_create(struct world *world, const struct record *sandbox, con
         .cpus_milli = spec->cpus_milli,
         .has_network = true,
     };
-    world->driver->ops->create(world->driver, &call, on_created, on_died, creation_new(world, sandbox->meta.uid, effect));
+    world->driver->ops->create(world->driver, &call, on_created, on_died, anchor_new(world, sandbox, effect));
     (void)FAULT("sandbox.create.started");
 }
 

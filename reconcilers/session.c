@@ -2,26 +2,12 @@
 // restart: a session that ended makes its sandbox fail (product policy).
 #include "controller/base/memory.h"
 #include "controller/fault.h"
-#include "reconcilers/world.h"
+#include "reconcilers/sandbox.h"
 #include <string.h>
-
-struct opening { // the callback argument of one start; freed when it is answered
-    struct world *world;
-    struct effect *effect;
-    char *session_uid, *sandbox_uid, *workspace_uid;
-};
 
 struct hello { // payload of EFFECT_SESSION
     char *server_name, *server_version;
 };
-
-static void opening_free(struct opening *opening)
-{
-    free(opening->session_uid);
-    free(opening->sandbox_uid);
-    free(opening->workspace_uid);
-    free(opening);
-}
 
 static void hello_free(void *at)
 {
@@ -33,29 +19,21 @@ static void hello_free(void *at)
 
 static void on_ready(void *arg, int result, const struct lane_hello *from, const struct error *err)
 {
-    struct opening *opening = arg;
+    struct anchor *anchor = arg;
     struct hello *hello = NULL;
     if (result == 0) {
         hello = mem_alloc(sizeof(*hello));
         *hello = (struct hello){mem_strdup_or_null(from->server_name), mem_strdup_or_null(from->server_version)};
     }
-    effect_end(opening->effect, result, err, hello, hello_free);
-    opening_free(opening);
+    effect_end(TAKE_PTR(anchor->effect), result, err, hello, hello_free);
 }
 
 // The last lines travel with the reason as JSON; the reconcile takes them apart (effects keep text only).
 static void on_died(void *arg, const char *sandbox_uid, const char *reason, const struct text_list *last_lines)
 {
-    struct world *world = arg;
+    struct world *world = ((struct anchor *)arg)->world;
     CLEANUP_RECORD struct record *session = NULL;
-    struct record_list all = {0};
-    if (store_list(world->store, KIND_SESSION, &all, NULL, NULL) < 0)
-        return;
-    for (size_t i = 0; i < all.count; i++)
-        if (all.items[i]->status.session.sandbox_uid && strcmp(all.items[i]->status.session.sandbox_uid, sandbox_uid) == 0)
-            session = TAKE_PTR(all.items[i]);
-    record_list_free(&all);
-    if (!session)
+    if (sandbox_find_session(world, sandbox_uid, &session, NULL) < 0 || !session)
         return; // deleted: its sandbox goes anyway
     CLEANUP_JSON json_t *death = json_object();
     json_t *lines = json_array();
@@ -69,15 +47,13 @@ static void on_died(void *arg, const char *sandbox_uid, const char *reason, cons
 
 static void on_started(void *arg, int result, const struct driver_session *session, const struct error *err)
 {
-    struct opening *opening = arg;
+    struct anchor *anchor = arg;
     if (result < 0) {
-        effect_end(opening->effect, result, err, NULL, NULL);
-        opening_free(opening);
+        effect_end(TAKE_PTR(anchor->effect), result, err, NULL, NULL);
         return;
     }
     struct driver_session mine = *session;
-    // `died` outlives the opening: it gets the world.
-    lane_open(opening->world->lanes, opening->sandbox_uid, opening->workspace_uid, &mine, on_ready, on_died, opening);
+    lane_open(anchor->world->lanes, anchor->sandbox_uid, anchor->workspace_uid, &mine, on_ready, on_died, anchor);
 }
 
 static enum reconcile_verdict begin_start(struct world *world, const struct record *session, const struct record *sandbox)
@@ -91,10 +67,7 @@ static enum reconcile_verdict begin_start(struct world *world, const struct reco
         effect_end(effect, -1, &err, NULL, NULL);
         return RECONCILE_DONE;
     }
-    struct opening *opening = mem_alloc(sizeof(*opening));
-    *opening = (struct opening){world, effect, mem_strdup(session->meta.uid), mem_strdup(sandbox->meta.uid),
-                                mem_strdup(sandbox->status.sandbox.workspace_uid)};
-    world->driver->ops->start_session(world->driver, sandbox->status.sandbox.runtime_name, on_started, opening);
+    world->driver->ops->start_session(world->driver, sandbox->status.sandbox.runtime_name, on_started, anchor_new(world, sandbox, effect));
     return RECONCILE_DONE;
 }
 

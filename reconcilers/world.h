@@ -13,8 +13,18 @@ struct reconcilers { // world->reconcilers
     struct effects *effects;
     struct request_worker *worker;
     pthread_mutex_t lock;       // guards what follows
-    struct creation *creations; // sandbox_runtime.c: one a runtime that is not confirmed gone
+    struct anchor *anchors;     // at most two a runtime that is not confirmed gone
 };
+
+// The argument of driver and lane callbacks that may come as long as a runtime exists: freed when it is confirmed gone.
+struct anchor {
+    struct anchor *next;
+    struct world *world;
+    char *sandbox_uid, *workspace_uid;
+    struct effect *effect; // taken by its end
+};
+struct anchor *anchor_new(struct world *world, const struct record *sandbox, struct effect *effect);
+void anchors_forget(struct world *world, const char *sandbox_uid); // NULL: all
 
 void workspace_register(struct world *world);
 void approval_register(struct world *world);

@@ -1,0 +1,317 @@
+// The other requests: expose a port, decide an approval, pre-approve a host path, delete a record.
+#include "controller/base/memory.h"
+#include "reconcilers/exposes.h"
+#include "reconcilers/host_workspace.h"
+#include "reconcilers/world.h"
+#include <stdio.h>
+#include <string.h>
+
+struct demand { // one request on its way
+    struct world *world;
+    struct store_actor actor; // strings owned
+    char *text, *word, *reason;
+    enum kind kind;
+    enum workspace_mode mode;
+    int64_t number;
+    struct host_path path;
+    json_t *exposes;
+    struct record *record;
+    record_request_fn done;
+    void *arg;
+};
+
+static struct demand *demand_new(struct world *world, const char *principal, const char *manager, const char *text, record_request_fn done, void *arg)
+{
+    struct demand *demand = mem_alloc(sizeof(*demand));
+    *demand = (struct demand){.world = world, .actor = {mem_strdup(principal), mem_strdup(manager)}, .text = mem_strdup(text), .done = done, .arg = arg};
+    return demand;
+}
+
+static void finish(struct demand *demand, int result, const struct error *err)
+{
+    demand->done(demand->arg, result, result == 0 ? TAKE_PTR(demand->record) : NULL, NULL, err);
+    free((char *)demand->actor.principal);
+    free((char *)demand->actor.manager);
+    free(demand->text);
+    free(demand->word);
+    free(demand->reason);
+    host_path_clear(&demand->path);
+    json_decref(demand->exposes);
+    record_free(demand->record);
+    free(demand);
+}
+
+static void on_committed(void *arg, int result, const struct error *err)
+{
+    finish(arg, result, err);
+}
+
+// ---- expose ------------------------------------------------------------------------------------------------------------
+static int find_exposure(struct store_tx *tx, struct demand *demand, size_t *ret_count, struct error *err)
+{
+    struct record_list all = {0};
+    if (tx_list(tx, KIND_EXPOSURE, &all, err) < 0)
+        return -1;
+    for (size_t i = 0; i < all.count; i++) {
+        struct record *at = all.items[i];
+        if (!at->status.exposure.sandbox_uid || strcmp(at->status.exposure.sandbox_uid, demand->text) != 0)
+            continue;
+        ++*ret_count;
+        if (at->spec.exposure.port == demand->number && !at->meta.deletion_at.ms && !demand->record)
+            demand->record = record_copy(at);
+    }
+    record_list_free(&all);
+    return 0;
+}
+
+static int check_exposable(struct store_tx *tx, const char *uid, struct record **ret, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    if (tx_get_uid(tx, KIND_SANDBOX, uid, ret, &why) < 0)
+        return error_set(err, why.code, "sandbox_list shows the ids", "there is no sandbox %s", uid);
+    if ((*ret)->meta.removed_at.ms || (*ret)->meta.deletion_at.ms)
+        return error_set(err, ERROR_STATE, "create another one with sandbox_create", "the sandbox %s was destroyed", uid);
+    const struct condition *failed = record_condition(*ret, CONDITION_FAILED);
+    if (failed && failed->status == CONDITION_TRUE)
+        return error_set(err, ERROR_STATE, "destroy it and create another one", "the sandbox %s failed: %s", uid, failed->message);
+    return 0;
+}
+
+static int expose_in_tx(struct store_tx *tx, void *arg, struct error *err)
+{
+    struct demand *demand = arg;
+    CLEANUP_RECORD struct record *sandbox = NULL;
+    size_t count = 0;
+    if (check_exposable(tx, demand->text, &sandbox, err) < 0 || find_exposure(tx, demand, &count, err) < 0)
+        return -1;
+    if (demand->record)
+        return 0;
+    if (count >= LIMIT_EXPOSURES_A_SANDBOX)
+        return error_set(err, ERROR_LIMIT, "reuse one of them", "the sandbox has %d exposed ports already, the most at once", LIMIT_EXPOSURES_A_SANDBOX);
+    CLEANUP_RECORD struct record *exposure = record_new(KIND_EXPOSURE);
+    exposure->spec.exposure = (struct exposure_spec){mem_strdup(sandbox->meta.name), demand->number};
+    exposure->status.exposure.sandbox_uid = mem_strdup(sandbox->meta.uid);
+    text_list_add(&exposure->meta.finalizers, FINALIZER_MAPPING);
+    if (tx_create(tx, &demand->actor, exposure, err) < 0)
+        return -1;
+    demand->record = TAKE_PTR(exposure);
+    return 0;
+}
+
+void request_expose(struct world *world, const char *principal, const char *sandbox_uid, int64_t port, record_request_fn done, void *arg)
+{
+    struct demand *demand = demand_new(world, principal, "chat2shell", sandbox_uid, done, arg);
+    struct error err = ERROR_INIT;
+    demand->number = port;
+    if (port < 1 || port > 65535) {
+        error_set(&err, ERROR_INVALID, "give the port that the server in the sandbox listens on", "port must be from 1 to 65535, not %lld", (long long)port);
+        finish(demand, -1, &err);
+        return;
+    }
+    store_submit(world->store, expose_in_tx, on_committed, demand);
+}
+
+// ---- decide ------------------------------------------------------------------------------------------------------------
+static int check_decidable(const struct record *approval, const struct demand *demand, enum approval_decision decision, struct error *err)
+{
+    const struct approval_spec *spec = &approval->spec.approval;
+    if (approval->meta.removed_at.ms || approval->meta.deletion_at.ms)
+        return error_set(err, ERROR_STATE, "`chat2shell approval list` shows what is waiting", "the approval %s was deleted", demand->text);
+    if (spec->decision != APPROVAL_PENDING && spec->decision != decision)
+        return error_set(err, ERROR_STATE, "delete it (`chat2shell delete approval NAME`) to take a decision back; a new request asks again",
+                         "the approval %s is decided already", demand->text);
+    if (demand->number && demand->number != approval->meta.resource_version)
+        return error_set(err, ERROR_CONFLICT, "look at it again, then decide", "the approval %s changed since it was shown", demand->text);
+    return 0;
+}
+
+static int check_identity(const struct record *approval, const struct host_path *now, struct error *err)
+{
+    if (now->device == approval->status.approval.device && now->inode == approval->status.approval.inode &&
+        strcmp(now->resolved, approval->spec.approval.path) == 0)
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "reject this one; a new request will show the directory as it is now",
+                     "%s is not the directory that was asked for: it was replaced", approval->spec.approval.path);
+}
+
+static int decide_in_tx(struct store_tx *tx, void *arg, struct error *err)
+{
+    struct demand *demand = arg;
+    enum approval_decision decision = strcmp(demand->word, "approved") == 0 ? APPROVAL_APPROVED : APPROVAL_REJECTED;
+    CLEANUP_RECORD struct record *approval = NULL;
+    if (tx_get_uid(tx, KIND_APPROVAL, demand->text, &approval, err) < 0 || check_decidable(approval, demand, decision, err) < 0)
+        return -1;
+    if (decision == APPROVAL_APPROVED && demand->path.resolved && check_identity(approval, &demand->path, err) < 0)
+        return -1;
+    if (approval->spec.approval.decision == APPROVAL_PENDING) {
+        approval->spec.approval.decision = decision;
+        approval->spec.approval.shown_resource_version = demand->number;
+        mem_replace(&approval->spec.approval.reason, demand->reason);
+        if (tx_write_spec(tx, &demand->actor, approval, err) < 0)
+            return -1;
+        text_map_set(&approval->meta.annotations, ANNOTATION_DECIDED_BY, demand->actor.principal);
+        if (tx_write_meta(tx, &demand->actor, approval, err) < 0)
+            return -1;
+    }
+    demand->record = TAKE_PTR(approval);
+    return 0;
+}
+
+static void check_then_decide(void *arg)
+{
+    struct demand *demand = arg;
+    struct error err = ERROR_INIT;
+    CLEANUP_RECORD struct record *approval = NULL;
+    if (store_get_uid(demand->world->store, KIND_APPROVAL, demand->text, &approval, &err) < 0 ||
+        (approval->spec.approval.decision == APPROVAL_PENDING &&
+         path_policy_check(demand->world->config, approval->spec.approval.path, approval->spec.approval.mode, true, &demand->path, &err) < 0)) {
+        finish(demand, -1, &err);
+        return;
+    }
+    store_submit(demand->world->store, decide_in_tx, on_committed, demand);
+}
+
+static void send_to_worker(struct demand *demand, void (*fn)(void *arg))
+{
+    struct error err = ERROR_INIT;
+    if (request_worker_add(demand->world->reconcilers->worker, fn, demand))
+        return;
+    error_set(&err, ERROR_LIMIT, "try again in a moment", "too many requests at once");
+    finish(demand, -1, &err);
+}
+
+void request_decision(struct world *world, const char *principal, const char *manager, const char *approval, const char *decision,
+                      int64_t shown_resource_version, const char *reason, record_request_fn done, void *arg)
+{
+    struct demand *demand = demand_new(world, principal, manager, approval, done, arg);
+    struct error err = ERROR_INIT;
+    demand->word = mem_strdup(decision);
+    demand->reason = mem_strdup_or_null(reason);
+    demand->number = shown_resource_version;
+    if (strcmp(decision, "approved") == 0)
+        send_to_worker(demand, check_then_decide);
+    else if (strcmp(decision, "rejected") == 0)
+        store_submit(world->store, decide_in_tx, on_committed, demand);
+    else {
+        error_set(&err, ERROR_INVALID, "use approved or rejected", "decision '%s' is unknown", decision);
+        finish(demand, -1, &err);
+    }
+}
+
+// ---- pre-approve --------------------------------------------------------------------------------------------------------
+static int add_workspace_in_tx(struct store_tx *tx, void *arg, struct error *err)
+{
+    struct demand *demand = arg;
+    CLEANUP_RECORD struct record *workspace = NULL, *approval = NULL;
+    if (tx_find_host_workspace(tx, &demand->path, demand->mode, &workspace, err) < 0)
+        return -1;
+    if (!workspace) {
+        // One that waits for this very path is decided by it; else the decision gets a record of its own.
+        if (tx_find_pending(tx, &demand->path, demand->mode, &approval, err) < 0)
+            return -1;
+        if (approval) {
+            approval->spec.approval.decision = APPROVAL_APPROVED;
+            if (tx_write_spec(tx, &demand->actor, approval, err) < 0)
+                return -1;
+        } else if (tx_make_approval(tx, &demand->actor, &demand->path, demand->mode, APPROVAL_APPROVED, demand->exposes, &approval, err) < 0) {
+            return -1;
+        }
+        text_map_set(&approval->meta.annotations, ANNOTATION_DECIDED_BY, demand->actor.principal);
+        if (tx_write_meta(tx, &demand->actor, approval, err) < 0 ||
+            tx_take_host_workspace(tx, &demand->actor, &demand->path, demand->mode, &workspace, err) < 0)
+            return -1;
+    }
+    demand->record = TAKE_PTR(workspace);
+    return 0;
+}
+
+static void check_then_add(void *arg)
+{
+    struct demand *demand = arg;
+    struct error err = ERROR_INIT;
+    if (path_policy_check(demand->world->config, demand->text, demand->mode, true, &demand->path, &err) < 0 ||
+        (demand->mode == WORKSPACE_DIRECT && exposes_scan(demand->path.resolved, &demand->exposes, &err) < 0)) {
+        finish(demand, -1, &err);
+        return;
+    }
+    store_submit(demand->world->store, add_workspace_in_tx, on_committed, demand);
+}
+
+void request_host_workspace(struct world *world, const char *principal, const char *manager, const char *path, const char *mode,
+                            record_request_fn done, void *arg)
+{
+    struct demand *demand = demand_new(world, principal, manager, path, done, arg);
+    struct error err = ERROR_INIT;
+    demand->mode = mode && strcmp(mode, "direct") == 0 ? WORKSPACE_DIRECT : WORKSPACE_CLONE;
+    if (mode && strcmp(mode, "direct") != 0 && strcmp(mode, "clone") != 0) {
+        error_set(&err, ERROR_INVALID, "use clone or direct", "mode '%s' does not go with a host path", mode);
+        finish(demand, -1, &err);
+        return;
+    }
+    send_to_worker(demand, check_then_add);
+}
+
+// ---- delete ------------------------------------------------------------------------------------------------------------
+static int check_unbound(struct store_tx *tx, const struct record *workspace, struct error *err)
+{
+    CLEANUP_RECORD struct record *holder = NULL;
+    if (workspace->spec.workspace.mode != WORKSPACE_MANAGED)
+        return 0; // revoking does not touch a running sandbox: it only stops new ones
+    if (tx_find_holder(tx, workspace->meta.uid, &holder, err) < 0)
+        return -1;
+    if (!holder)
+        return 0;
+    error_set(err, ERROR_STATE, NULL, "the workspace %s is bound to the sandbox %s", workspace->meta.name, holder->meta.name);
+    return error_hint(err, "delete the sandbox first: chat2shell delete sandbox %s", holder->meta.name);
+}
+
+// Revoking an approval takes the workspace that it made back, too.
+static int revoke_workspace(struct store_tx *tx, const struct demand *demand, const struct record *approval, struct error *err)
+{
+    const char *ref = approval->status.approval.workspace_ref;
+    CLEANUP_RECORD struct record *workspace = NULL;
+    if (!ref || tx_get_uid(tx, KIND_WORKSPACE, ref, &workspace, NULL) < 0 || workspace->meta.removed_at.ms)
+        return 0;
+    return tx_delete(tx, &demand->actor, KIND_WORKSPACE, ref, err);
+}
+
+static int check_deletable(struct store_tx *tx, const struct demand *demand, const struct record *record, struct error *err)
+{
+    if (demand->number && demand->number != record->meta.resource_version)
+        return error_set(err, ERROR_CONFLICT, "read it again", "the record %s changed meanwhile", record->meta.name);
+    switch (record->kind) {
+    case KIND_WORKSPACE:
+        return check_unbound(tx, record, err);
+    case KIND_APPROVAL:
+        return revoke_workspace(tx, demand, record, err);
+    case KIND_SESSION:
+        return error_set(err, ERROR_REFUSED, "delete the sandbox instead", "a session belongs to its sandbox and ends with it");
+    default:
+        return 0;
+    }
+}
+
+static int delete_in_tx(struct store_tx *tx, void *arg, struct error *err)
+{
+    struct demand *demand = arg;
+    CLEANUP_RECORD struct record *record = NULL;
+    if (tx_get_uid(tx, demand->kind, demand->text, &record, err) < 0)
+        return -1;
+    if (!record->meta.removed_at.ms && !record->meta.deletion_at.ms &&
+        (check_deletable(tx, demand, record, err) < 0 || tx_delete(tx, &demand->actor, demand->kind, demand->text, err) < 0))
+        return -1;
+    return tx_get_uid(tx, demand->kind, demand->text, &demand->record, err);
+}
+
+void request_delete(struct world *world, const char *principal, const char *manager, enum kind kind, const char *uid, int64_t resource_version,
+                    record_request_fn done, void *arg)
+{
+    if (kind == KIND_SANDBOX && !resource_version) {
+        request_destroy(world, principal, uid, done, arg);
+        return;
+    }
+    struct demand *demand = demand_new(world, principal, manager, uid, done, arg);
+    demand->kind = kind;
+    demand->number = resource_version;
+    store_submit(world->store, delete_in_tx, on_committed, demand);
+}

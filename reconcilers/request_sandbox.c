@@ -1,0 +1,299 @@
+// A caller asks for a sandbox: everything that could race is settled in one transaction.
+#include "controller/base/fs.h"
+#include "controller/base/memory.h"
+#include "reconcilers/exposes.h"
+#include "reconcilers/host_workspace.h"
+#include "reconcilers/world.h"
+#include <stdio.h>
+#include <string.h>
+
+struct ask {
+    struct world *world;
+    char *principal, *manager, *workspace_id, *path, *name, *template_name;
+    bool has_mode;
+    enum workspace_mode mode;
+    bool is_untrusted;
+    struct host_path host_path;
+    json_t *exposes;
+    char *digest; // of the arguments: identical requests join
+    // out
+    enum sandbox_outcome outcome;
+    struct record *record;
+    sandbox_request_fn done;
+    void *arg;
+};
+
+static void ask_free(struct ask *ask)
+{
+    free(ask->principal);
+    free(ask->manager);
+    free(ask->workspace_id);
+    free(ask->path);
+    free(ask->name);
+    free(ask->template_name);
+    free(ask->digest);
+    host_path_clear(&ask->host_path);
+    json_decref(ask->exposes);
+    record_free(ask->record);
+    free(ask);
+}
+
+static void finish(struct ask *ask, int result, const struct error *err)
+{
+    ask->done(ask->arg, result, ask->outcome, result == 0 ? TAKE_PTR(ask->record) : NULL, err);
+    ask_free(ask);
+}
+
+static void on_committed(void *arg, int result, const struct error *err)
+{
+    finish(arg, result, err);
+}
+
+// ---- what holds a workspace already ------------------------------------------------------------------------------
+static int answer_holder(struct ask *ask, struct record *holder, struct error *err)
+{
+    if (holder->meta.deletion_at.ms)
+        return error_set(err, ERROR_STATE, "ask again in a few seconds", "the sandbox %s of this workspace is being destroyed", holder->meta.uid);
+    const struct condition *failed = record_condition(holder, CONDITION_FAILED);
+    if (failed && failed->status == CONDITION_TRUE)
+        return error_set(err, ERROR_STATE, "call sandbox_destroy for it, then create again with the same workspace_id",
+                         "the sandbox %s of this workspace failed (%s) and blocks it", holder->meta.uid, failed->message);
+    ask->outcome = record_is_true(holder, CONDITION_READY) ? SANDBOX_REUSED : SANDBOX_JOINED;
+    ask->record = record_copy(holder);
+    return 0;
+}
+
+static bool is_same_ask(const struct ask *ask, const struct record *sandbox)
+{
+    const char *digest = text_map_get(&sandbox->meta.annotations, ANNOTATION_REQUEST);
+    return digest && strcmp(digest, ask->digest) == 0 && !sandbox->meta.deletion_at.ms && !record_is_true(sandbox, CONDITION_READY) &&
+           !record_is_true(sandbox, CONDITION_FAILED) && strcmp(sandbox->meta.created_by, ask->principal) == 0;
+}
+
+static int count_and_join(struct store_tx *tx, struct ask *ask, struct error *err)
+{
+    struct record_list all = {0};
+    if (tx_list(tx, KIND_SANDBOX, &all, err) < 0)
+        return -1;
+    int64_t since = tx_now(tx).ms - 60000;
+    size_t recent = 0;
+    for (size_t i = 0; i < all.count; i++) {
+        recent += all.items[i]->meta.created_at.ms > since && strcmp(all.items[i]->meta.created_by, ask->principal) == 0;
+        if (!ask->record && is_same_ask(ask, all.items[i])) {
+            ask->outcome = SANDBOX_JOINED;
+            ask->record = record_copy(all.items[i]);
+        }
+    }
+    size_t count = all.count;
+    record_list_free(&all);
+    if (ask->record)
+        return 0;
+    if (count >= LIMIT_SANDBOXES)
+        return error_set(err, ERROR_LIMIT, "destroy one with sandbox_destroy first", "there are %d sandboxes already, the most at once", LIMIT_SANDBOXES);
+    if (ask->is_untrusted && recent >= LIMIT_CREATES_A_MINUTE)
+        return error_set(err, ERROR_LIMIT, "wait a minute and ask again", "%d sandboxes were created within a minute, the most allowed", LIMIT_CREATES_A_MINUTE);
+    return 0;
+}
+
+// ---- which workspace ------------------------------------------------------------------------------------------------
+static const char *mode_word(enum workspace_mode mode)
+{
+    static const char *const words[] = {[WORKSPACE_MANAGED] = "managed", [WORKSPACE_CLONE] = "clone", [WORKSPACE_DIRECT] = "direct"};
+    return words[mode];
+}
+
+static int take_by_id(struct store_tx *tx, struct ask *ask, struct record **ret, struct error *err)
+{
+    CLEANUP_RECORD struct record *workspace = NULL;
+    struct error why = ERROR_INIT;
+    if (tx_get_uid(tx, KIND_WORKSPACE, ask->workspace_id, &workspace, &why) < 0)
+        return error_set(err, why.code, "workspace_list shows the ids", "there is no workspace %s", ask->workspace_id);
+    if (workspace->meta.removed_at.ms || workspace->meta.deletion_at.ms)
+        return error_set(err, ERROR_STATE, "leave out workspace_id to get a fresh one", "the workspace %s was %s", ask->workspace_id,
+                         workspace->spec.workspace.mode == WORKSPACE_MANAGED ? "moved to the trash" : "revoked");
+    if (ask->has_mode && ask->mode != workspace->spec.workspace.mode)
+        return error_set(err, ERROR_INVALID, "leave out workspace_mode", "workspace_mode '%s' does not match the workspace %s, which is '%s'",
+                         mode_word(ask->mode), ask->workspace_id, mode_word(workspace->spec.workspace.mode));
+    const struct condition *ready = record_condition(workspace, CONDITION_READY);
+    if (workspace->spec.workspace.mode != WORKSPACE_MANAGED && ready && ready->status == CONDITION_FALSE)
+        return error_set(err, ERROR_STATE, "create with workspace_path to ask for approval again", "the workspace %s is not usable: %s",
+                         ask->workspace_id, ready->message);
+    *ret = TAKE_PTR(workspace);
+    return 0;
+}
+
+static int ask_approval(struct store_tx *tx, struct ask *ask, const struct store_actor *actor, struct error *err)
+{
+    if (tx_find_pending(tx, &ask->host_path, ask->mode, &ask->record, err) < 0)
+        return -1;
+    ask->outcome = SANDBOX_NEEDS_APPROVAL;
+    if (ask->record)
+        return 0;
+    struct record_list all = {0};
+    if (tx_list(tx, KIND_APPROVAL, &all, err) < 0)
+        return -1;
+    size_t pending = 0;
+    for (size_t i = 0; i < all.count; i++)
+        pending += all.items[i]->spec.approval.decision == APPROVAL_PENDING;
+    record_list_free(&all);
+    if (pending >= LIMIT_PENDING_APPROVALS)
+        return error_set(err, ERROR_LIMIT, "wait until the owner has decided about some", "%d approvals are waiting already, the most at once",
+                         LIMIT_PENDING_APPROVALS);
+    return tx_make_approval(tx, actor, &ask->host_path, ask->mode, APPROVAL_PENDING, ask->exposes, &ask->record, err);
+}
+
+static int make_managed(struct store_tx *tx, const struct store_actor *actor, struct record **ret, struct error *err)
+{
+    CLEANUP_RECORD struct record *workspace = record_new(KIND_WORKSPACE);
+    workspace->spec.workspace.mode = WORKSPACE_MANAGED;
+    text_list_add(&workspace->meta.finalizers, FINALIZER_TRASH);
+    if (tx_create(tx, actor, workspace, err) < 0)
+        return -1;
+    *ret = TAKE_PTR(workspace);
+    return 0;
+}
+
+// *ret stays NULL when ask->record answers already (approval needed).
+static int take_workspace(struct store_tx *tx, struct ask *ask, const struct store_actor *actor, struct record **ret, struct error *err)
+{
+    if (ask->workspace_id)
+        return take_by_id(tx, ask, ret, err);
+    if (!ask->path)
+        return make_managed(tx, actor, ret, err);
+    if (tx_find_host_workspace(tx, &ask->host_path, ask->mode, ret, err) < 0)
+        return -1;
+    return *ret ? 0 : ask_approval(tx, ask, actor, err);
+}
+
+// ---- overlap: two live direct mounts of one tree would race each other's path checks ------------------------------------
+static int check_overlap(struct store_tx *tx, const struct record *workspace, struct error *err)
+{
+    if (workspace->spec.workspace.mode != WORKSPACE_DIRECT)
+        return 0;
+    struct record_list all = {0};
+    if (tx_list(tx, KIND_WORKSPACE, &all, err) < 0)
+        return -1;
+    const char *path = workspace->spec.workspace.path;
+    int r = 0;
+    for (size_t i = 0; i < all.count && r == 0; i++) {
+        const struct record *other = all.items[i];
+        CLEANUP_RECORD struct record *holder = NULL;
+        if (other->spec.workspace.mode != WORKSPACE_DIRECT || strcmp(other->meta.uid, workspace->meta.uid) == 0)
+            continue;
+        bool is_overlapping = fs_is_below(path, other->spec.workspace.path) || fs_is_below(other->spec.workspace.path, path);
+        if (!is_overlapping || tx_find_holder(tx, other->meta.uid, &holder, err) < 0 || !holder)
+            continue;
+        r = error_set(err, ERROR_STATE, "destroy that sandbox first, or use mode clone", "the directory overlaps with %s, which the sandbox %s has mounted",
+                      other->spec.workspace.path, holder->meta.uid);
+    }
+    record_list_free(&all);
+    return r;
+}
+
+static int make_sandbox(struct store_tx *tx, struct ask *ask, const struct store_actor *actor, const struct record *workspace, struct error *err)
+{
+    CLEANUP_RECORD struct record *sandbox = record_new(KIND_SANDBOX);
+    sandbox->spec.sandbox.workspace_ref = mem_strdup(workspace->meta.name);
+    sandbox->spec.sandbox.template_name = mem_strdup_or_null(ask->template_name);
+    sandbox->status.sandbox.workspace_uid = mem_strdup(workspace->meta.uid);
+    mem_replace(&sandbox->meta.name, ask->name);
+    text_list_add(&sandbox->meta.finalizers, FINALIZER_RUNTIME);
+    text_map_set(&sandbox->meta.annotations, ANNOTATION_REQUEST, ask->digest);
+    record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, tx_now(tx), "Accepted", "the request is stored");
+    if (tx_create(tx, actor, sandbox, err) < 0)
+        return -1;
+    store_touch_activity(ask->world->store, sandbox->meta.uid, tx_now(tx));
+    ask->outcome = SANDBOX_CREATED;
+    ask->record = TAKE_PTR(sandbox);
+    return 0;
+}
+
+static int ask_in_tx(struct store_tx *tx, void *arg, struct error *err)
+{
+    struct ask *ask = arg;
+    struct store_actor actor = {ask->principal, ask->manager};
+    CLEANUP_RECORD struct record *workspace = NULL, *holder = NULL;
+    if (!ask->workspace_id && !ask->path && (count_and_join(tx, ask, err) < 0 || ask->record))
+        return ask->record ? 0 : -1;
+    if (take_workspace(tx, ask, &actor, &workspace, err) < 0)
+        return -1;
+    if (!workspace)
+        return 0;
+    if (tx_find_holder(tx, workspace->meta.uid, &holder, err) < 0)
+        return -1;
+    if (holder)
+        return answer_holder(ask, holder, err);
+    if ((ask->workspace_id || ask->path) && (count_and_join(tx, ask, err) < 0 || ask->record))
+        return ask->record ? 0 : -1;
+    if (check_overlap(tx, workspace, err) < 0)
+        return -1;
+    return make_sandbox(tx, ask, &actor, workspace, err);
+}
+
+// ---- before the transaction -------------------------------------------------------------------------------------------
+static int parse_mode(struct ask *ask, const char *word, struct error *err)
+{
+    ask->has_mode = word != NULL;
+    ask->mode = ask->path ? WORKSPACE_CLONE : WORKSPACE_MANAGED;
+    if (!word)
+        return 0;
+    for (int mode = WORKSPACE_MANAGED; mode <= WORKSPACE_DIRECT; mode++)
+        if (strcmp(word, mode_word((enum workspace_mode)mode)) == 0) {
+            ask->mode = (enum workspace_mode)mode;
+            return 0;
+        }
+    return error_set(err, ERROR_INVALID, "use managed, clone or direct", "workspace_mode '%s' is unknown", word);
+}
+
+static int check_arguments(const struct ask *ask, struct error *err)
+{
+    if (ask->workspace_id && ask->path)
+        return error_set(err, ERROR_INVALID, "give only one of them", "workspace_id and workspace_path may not be given together");
+    if (ask->path && ask->mode == WORKSPACE_MANAGED)
+        return error_set(err, ERROR_INVALID, "use clone or direct with a path", "workspace_mode 'managed' does not go with workspace_path");
+    if (!ask->path && !ask->workspace_id && ask->mode != WORKSPACE_MANAGED)
+        return error_set(err, ERROR_INVALID, "give workspace_path too", "workspace_mode '%s' needs workspace_path", mode_word(ask->mode));
+    return 0;
+}
+
+static void check_path_then_submit(void *arg)
+{
+    struct ask *ask = arg;
+    struct error err = ERROR_INIT;
+    if (path_policy_check(ask->world->config, ask->path, ask->mode, !ask->is_untrusted, &ask->host_path, &err) < 0) {
+        finish(ask, -1, &err);
+        return;
+    }
+    if (ask->mode == WORKSPACE_DIRECT && exposes_scan(ask->host_path.resolved, &ask->exposes, &err) < 0) {
+        if (ask->is_untrusted)
+            error_set(&err, ERROR_REFUSED, "ask the owner which paths are allowed", PATH_REFUSED_MESSAGE);
+        finish(ask, -1, &err);
+        return;
+    }
+    store_submit(ask->world->store, ask_in_tx, on_committed, ask);
+}
+
+void request_sandbox(struct world *world, const struct sandbox_request *request, sandbox_request_fn done, void *arg)
+{
+    struct ask *ask = mem_alloc(sizeof(*ask));
+    *ask = (struct ask){
+        .world = world, .principal = mem_strdup(request->principal), .manager = mem_strdup(request->manager),
+        .workspace_id = mem_strdup_or_null(request->workspace_id), .path = mem_strdup_or_null(request->workspace_path),
+        .name = mem_strdup_or_null(request->name), .template_name = mem_strdup_or_null(request->template_name),
+        .is_untrusted = strcmp(request->principal, PRINCIPAL_MCP) == 0, .done = done, .arg = arg,
+    };
+    ask->digest = mem_format("%s|%s|%s|%s|%s", request->workspace_id ? request->workspace_id : "", request->workspace_path ? request->workspace_path : "",
+                             request->workspace_mode ? request->workspace_mode : "", request->template_name ? request->template_name : "",
+                             request->name ? request->name : "");
+    struct error err = ERROR_INIT;
+    if (parse_mode(ask, request->workspace_mode, &err) < 0 || check_arguments(ask, &err) < 0) {
+        finish(ask, -1, &err);
+        return;
+    }
+    if (!ask->path)
+        store_submit(world->store, ask_in_tx, on_committed, ask);
+    else if (!request_worker_add(world->reconcilers->worker, check_path_then_submit, ask)) {
+        error_set(&err, ERROR_LIMIT, "ask again in a moment", "too many requests for host paths at once");
+        finish(ask, -1, &err);
+    }
+}

@@ -1,0 +1,94 @@
+// The folder's memory: anchors, registration, small reads.
+#include "reconcilers/world.h"
+#include "controller/base/memory.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct anchor *anchor_new(struct world *world, const struct record *sandbox, struct effect *effect)
+{
+    struct reconcilers *mine = world->reconcilers;
+    struct anchor *anchor = mem_alloc(sizeof(*anchor));
+    pthread_mutex_lock(&mine->lock);
+    *anchor = (struct anchor){mine->anchors, world, mem_strdup(sandbox->meta.uid), mem_strdup_or_null(sandbox->status.sandbox.workspace_uid),
+                              effect};
+    mine->anchors = anchor;
+    pthread_mutex_unlock(&mine->lock);
+    return anchor;
+}
+
+static void anchor_free(struct anchor *anchor)
+{
+    free(anchor->sandbox_uid);
+    free(anchor->workspace_uid);
+    free(anchor);
+}
+
+void anchors_forget(struct world *world, const char *sandbox_uid)
+{
+    struct reconcilers *mine = world->reconcilers;
+    pthread_mutex_lock(&mine->lock);
+    for (struct anchor **at = &mine->anchors; *at;) {
+        struct anchor *anchor = *at;
+        if (sandbox_uid && (strcmp(anchor->sandbox_uid, sandbox_uid) != 0 || anchor->effect)) {
+            at = &anchor->next;
+            continue;
+        }
+        *at = anchor->next;
+        anchor_free(anchor);
+    }
+    pthread_mutex_unlock(&mine->lock);
+}
+
+int world_get(struct world *world, enum kind kind, const char *uid, struct record **ret, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    *ret = NULL;
+    if (store_get_uid(world->store, kind, uid, ret, &why) == 0 || why.code == ERROR_NOT_FOUND)
+        return 0;
+    return error_copy(err, &why);
+}
+
+int tx_find_holder(struct store_tx *tx, const char *workspace_uid, struct record **ret, struct error *err)
+{
+    struct record_list all = {0};
+    if (tx_list(tx, KIND_SANDBOX, &all, err) < 0)
+        return -1;
+    struct record *holder = NULL;
+    for (size_t i = 0; i < all.count && !holder; i++) {
+        const char *bound = all.items[i]->status.sandbox.workspace_uid;
+        if (bound && strcmp(bound, workspace_uid) == 0)
+            holder = TAKE_PTR(all.items[i]);
+    }
+    record_list_free(&all);
+    *ret = holder;
+    return 0;
+}
+
+void reconcilers_add_all(struct world *world)
+{
+    struct reconcilers *mine = mem_alloc(sizeof(*mine));
+    mine->effects = effects_new(world->manager);
+    mine->worker = request_worker_start();
+    pthread_mutex_init(&mine->lock, NULL);
+    world->reconcilers = mine;
+    workspace_register(world);
+    approval_register(world);
+    sandbox_register(world);
+    session_register(world);
+    exposure_register(world);
+}
+
+void reconcilers_free(struct world *world)
+{
+    struct reconcilers *mine = world->reconcilers;
+    if (!mine)
+        return;
+    request_worker_stop(mine->worker);
+    for (struct anchor *at = mine->anchors; at; at = at->next)
+        at->effect = NULL; // owned by the table
+    anchors_forget(world, NULL);
+    effects_free(mine->effects);
+    pthread_mutex_destroy(&mine->lock);
+    free(mine);
+    world->reconcilers = NULL;
+}
