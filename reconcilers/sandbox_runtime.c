@@ -1,4 +1,5 @@
 // Making a sandbox's runtime: the driver call and what it told.
+#include "controller/base/buffer.h"
 #include "controller/base/memory.h"
 #include "controller/fault.h"
 #include "reconcilers/sandbox.h"

@@ -55,7 +55,7 @@ int workspace_files_trash(const struct config *config, const char *uid, struct e
 int workspace_files_check(const char *path, int64_t device, int64_t inode, struct error *err)
 {
     CLEANUP_CLOSE int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int64_t now_device, now_inode;
+    int64_t now_device = 0, now_inode = 0;
     if (fd < 0)
         return error_errno(err, errno, "put it back, or delete this workspace and ask again", "the workspace directory %s cannot be opened", path);
     if (identity_of(fd, path, &now_device, &now_inode, err) < 0)

@@ -162,10 +162,9 @@ static int remove_directory(int dir_fd, const char *name, dev_t device, int dept
         return error_set(err, ERROR_TOO_LARGE, "remove it by hand", "%s is nested deeper than %d levels", name,
                          REMOVE_MAX_DEPTH);
     CLEANUP_CLOSE int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES) { // a sandbox may leave directories of mode 0
-        fchmodat(dir_fd, name, 0700, 0);
+    // a sandbox may leave directories of mode 0
+    if (fd < 0 && errno == EACCES && fchmodat(dir_fd, name, 0700, 0) == 0)
         fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    }
     if (fd < 0)
         return error_errno(err, errno, NULL, "cannot open %s to remove it", name);
     struct stat st;
@@ -173,8 +172,8 @@ static int remove_directory(int dir_fd, const char *name, dev_t device, int dept
         return error_errno(err, errno, NULL, "cannot look at %s", name);
     if (st.st_dev != device)
         return error_set(err, ERROR_REFUSED, "unmount it first", "%s is on another file system", name);
-    if (!(st.st_mode & S_IWUSR))
-        fchmod(fd, 0700);
+    if (!(st.st_mode & S_IWUSR) && fchmod(fd, 0700) < 0)
+        return error_errno(err, errno, NULL, "cannot make %s writable to empty it", name);
     if (remove_children(fd, device, depth, err) < 0)
         return -1;
     if (unlinkat(dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
