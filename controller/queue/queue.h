@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct queue;
+struct queue; // thread-safe
 enum queue_priority { QUEUE_RESYNC, QUEUE_CHANGE };
 struct queue_options {
     struct clock *clock;
@@ -19,7 +19,13 @@ void queue_free(struct queue *queue); // no worker may be inside
 void queue_add(struct queue *queue, const char *key, enum queue_priority priority);
 void queue_add_after(struct queue *queue, const char *key, int64_t delay_ms); // the earliest of several wins
 void queue_add_failed(struct queue *queue, const char *key);                  // after the key's backoff
+// After a write conflict: at once (10 ms ±10 %) from a fresh read, up to 5 times in a row, then as queue_add_failed.
+// Returns true while it is one of the quick retries.
+#define QUEUE_CONFLICT_RETRIES 5
+#define QUEUE_CONFLICT_DELAY_MS 10
+bool queue_add_conflicted(struct queue *queue, const char *key);
 void queue_forget(struct queue *queue, const char *key);
+// Adds after the shut-down are dropped. One take in 16 serves resyncs first, so that steady changes do not starve them.
 // Takes the next key (owned by the caller), waiting until there is one; NULL once shut down. Follow with queue_done.
 char *queue_take(struct queue *queue);
 // Without waiting: NULL if nothing is ready now.
@@ -28,7 +34,8 @@ void queue_done(struct queue *queue, const char *key);
 void queue_shut_down(struct queue *queue);
 size_t queue_depth(struct queue *queue);     // ready keys
 int queue_failures(struct queue *queue, const char *key);
-// Called (without the queue's lock) when a key becomes ready; lets a pool of workers serve many queues.
+// Called (without the queue's lock, on the adder's stack) when a key becomes ready or the next due time became earlier; lets
+// a pool of workers serve many queues. Not called when a delayed key becomes due: the pool waits for queue_next_due.
 void queue_on_ready(struct queue *queue, void (*fn)(void *arg), void *arg);
 // When the next delayed key is due; {INT64_MAX} if none. A pool waits until then.
 struct boot_time queue_next_due(struct queue *queue);
