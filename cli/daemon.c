@@ -1,0 +1,126 @@
+#include "cli/daemon.h"
+#include "api/mcp/mcp.h"
+#include "api/operator/operator.h"
+#include "cli/notify.h"
+#include "controller/base/fs.h"
+#include "controller/log.h"
+#include "reconcilers/reconcilers.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+struct daemon {
+    struct world world;
+    struct spawner *spawner;
+    struct mcp_server *mcp;
+    struct operator_server *operator_server;
+};
+
+static void block_signals(sigset_t *ret)
+{
+    sigemptyset(ret);
+    sigaddset(ret, SIGTERM);
+    sigaddset(ret, SIGINT);
+    sigaddset(ret, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, ret, NULL); // inherited by every thread made from here on
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int make_directories(const struct config *config, struct error *err)
+{
+    if (fs_make_private_dir(config->data_root, NULL, err) < 0 || fs_make_private_dir(config->state_dir, NULL, err) < 0 ||
+        fs_make_private_dir(config->workspace_root, NULL, err) < 0)
+        return error_context(err, "cannot prepare the data root");
+    return 0;
+}
+
+static int open_driver(struct daemon *daemon, struct error *err)
+{
+    struct world *world = &daemon->world;
+    struct driver_options options = {.clock = world->clock, .loop = world->loop, .spawner = daemon->spawner,
+                                     .program_dir = world->config->program_dir, .state_dir = world->config->state_dir,
+                                     .data_root = world->config->data_root};
+    CLEANUP_FREE char *reason = NULL;
+    if (driver_open(world->config->driver, &options, &world->driver, &reason, err) < 0)
+        return -1;
+    log_info("driver %s%s%s", world->driver->ops->name, reason ? ": " : "", reason ? reason : "");
+    return 0;
+}
+
+static int start(struct daemon *daemon, struct error *err)
+{
+    struct world *world = &daemon->world;
+    world->clock = clock_new_real();
+    struct store_options store = {.state_dir = world->config->state_dir, .clock = world->clock};
+    if (make_directories(world->config, err) < 0 || store_open(&store, &world->store, err) < 0 ||
+        spawner_start(&daemon->spawner, err) < 0 || loop_start(world->clock, &world->loop, err) < 0 || open_driver(daemon, err) < 0)
+        return -1;
+    world->lanes = lanes_new(world->loop, world->store);
+    world->manager = manager_new(&(struct manager_options){.clock = world->clock, .loop = world->loop, .store = world->store});
+    reconcilers_add_all(world);
+    if (manager_start(world->manager, err) < 0 || operator_server_start(world, &daemon->operator_server, err) < 0)
+        return -1;
+    return mcp_server_start(world, &daemon->mcp, err);
+}
+
+// In reverse order of start; each part tolerates never having been started.
+static void stop(struct daemon *daemon)
+{
+    struct world *world = &daemon->world;
+    mcp_server_stop(daemon->mcp);
+    operator_server_stop(daemon->operator_server);
+    if (world->manager && !manager_stop(world->manager, DAEMON_STOP_DEADLINE_MS / 2))
+        log_warning("some reconciles did not end in time; their records are settled at the next start");
+    if (world->lanes)
+        lanes_free(world->lanes);
+    if (world->driver)
+        world->driver->ops->free(world->driver);
+    if (world->loop)
+        loop_stop(world->loop);
+    reconcilers_free(world);
+    if (world->manager)
+        manager_free(world->manager);
+    if (daemon->spawner)
+        spawner_stop(daemon->spawner);
+    if (world->store)
+        store_close(world->store);
+    clock_free(world->clock);
+}
+
+static void wait_for_stop(const sigset_t *signals)
+{
+    int number = 0;
+    do
+        while (sigwait(signals, &number) != 0)
+            ;
+    while (number == SIGHUP); // a closed terminal does not end sandboxes that somebody may be using
+    log_info("stopping");
+}
+
+int daemon_run(const struct config *config, struct error *err)
+{
+    sigset_t signals;
+    block_signals(&signals);
+    raise_descriptor_limit();
+    umask(077);
+    struct daemon daemon = {.world = {.config = config}};
+    int r = start(&daemon, err);
+    if (r == 0) {
+        notify_systemd("READY=1");
+        log_info("serving MCP on http://%s:%d/mcp", config->host, mcp_server_port(daemon.mcp));
+        wait_for_stop(&signals);
+        notify_systemd("STOPPING=1");
+    }
+    stop(&daemon);
+    return r;
+}
