@@ -27,18 +27,28 @@ static bool is_too_deep(const char *bytes, size_t len)
     return false;
 }
 
-int json_parse(const char *bytes, size_t len, json_t **ret, struct error *err)
+static int parse(const char *bytes, size_t len, size_t flags, json_t **ret, struct error *err)
 {
     if (is_too_deep(bytes, len))
         return error_set(err, ERROR_TOO_LARGE, "send a flatter document", "JSON is nested deeper than %d levels",
                          JSON_MAX_DEPTH);
     json_error_t jerr;
-    json_t *value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &jerr);
+    json_t *value = json_loadb(bytes, len, flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &jerr);
     if (!value)
         return error_set(err, ERROR_INVALID, "send one valid JSON text in UTF-8", "JSON is not valid at line %d, column %d: %s",
                          jerr.line, jerr.column, jerr.text);
     *ret = value;
     return 0;
+}
+
+int json_parse(const char *bytes, size_t len, json_t **ret, struct error *err)
+{
+    return parse(bytes, len, 0, ret, err);
+}
+
+int json_parse_with_nul(const char *bytes, size_t len, json_t **ret, struct error *err)
+{
+    return parse(bytes, len, JSON_ALLOW_NUL, ret, err);
 }
 
 char *json_to_text(const json_t *value)

@@ -20,6 +20,8 @@ static inline void json_cleanup(json_t **at)
 // Parses exactly one JSON text of len bytes (scalars too). ERROR_INVALID with line and column, or
 // ERROR_TOO_LARGE beyond the depth. The result is the caller's.
 int json_parse(const char *bytes, size_t len, json_t **ret, struct error *err);
+// The same, but strings may hold U+0000 (file content, shell output): readers must use json_string_length.
+int json_parse_with_nul(const char *bytes, size_t len, json_t **ret, struct error *err);
 // Compact text, all non-ASCII escaped (U+2028/2029 too). The caller owns it. Never NULL for a value json_parse
 // or these builders made.
 char *json_to_text(const json_t *value);
