@@ -71,7 +71,7 @@ static json_t *metadata_to_json(const struct record_meta *meta)
         json_object_set_new(object, "finalizers", text_list_to_json(&meta->finalizers));
     if (meta->owners.count)
         json_object_set_new(object, "ownerReferences", owners_to_json(&meta->owners));
-    if (meta->managed_fields)
+    if (json_array_size(meta->managed_fields))
         json_object_set_new(object, "managedFields", json_deep_copy(meta->managed_fields));
     return object;
 }

@@ -1,5 +1,5 @@
 // Problems met while reading untrusted fields: collected instead of stopping at the first, bounded, each with its
-// path. Inside controller/fields and controller/record* only.
+// path. For the readers of untrusted objects only: controller/fields, controller/record*, manifests.
 #pragma once
 #include "controller/fields/fields.h"
 
