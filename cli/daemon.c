@@ -67,8 +67,7 @@ static int start(struct daemon *daemon, struct error *err)
         return -1;
     world->lanes = lanes_new(world->loop, world->store);
     world->manager = manager_new(&(struct manager_options){.clock = world->clock, .loop = world->loop, .store = world->store});
-    reconcilers_add_all(world);
-    if (manager_start(world->manager, err) < 0 || operator_server_start(world, &daemon->operator_server, err) < 0)
+    if (reconcilers_add_all(world, err) < 0 || manager_start(world->manager, err) < 0 || operator_server_start(world, &daemon->operator_server, err) < 0)
         return -1;
     return mcp_server_start(world, &daemon->mcp, err);
 }

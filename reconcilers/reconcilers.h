@@ -17,7 +17,7 @@ struct world { // what reconcilers and requests share; owned by the daemon (cli/
     struct driver *driver;
     struct reconcilers *reconcilers; // this folder's own memory (reconcilers_add_all)
 };
-void reconcilers_add_all(struct world *world); // registers the five with world->manager; call before manager_start
+int reconcilers_add_all(struct world *world, struct error *err); // registers the five with world->manager; call before manager_start
 void reconcilers_free(struct world *world);
 
 #define FINALIZER_RUNTIME "chat2shell.dev/runtime"     // Sandbox: runtime confirmed gone, exposures gone

@@ -1,6 +1,6 @@
 #include "controller/base/memory.h"
 #include "reconcilers/world.h"
-#include <assert.h>
+#include "controller/thread.h"
 
 #define REQUEST_QUEUE_MAX 256
 
@@ -37,18 +37,17 @@ static void *run(void *arg)
     }
 }
 
-struct request_worker *request_worker_start(void)
+int request_worker_start(struct request_worker **ret, struct error *err)
 {
     struct request_worker *worker = mem_alloc(sizeof(*worker));
     pthread_mutex_init(&worker->lock, NULL);
     pthread_cond_init(&worker->is_filled, NULL);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
-    int r = pthread_create(&worker->thread, &attributes, run, worker);
-    assert(r == 0);
-    pthread_attr_destroy(&attributes);
-    return worker;
+    if (thread_start(&worker->thread, "requests", run, worker, err) < 0) {
+        free(worker);
+        return -1;
+    }
+    *ret = worker;
+    return 0;
 }
 
 bool request_worker_add(struct request_worker *worker, void (*fn)(void *arg), void *arg)
@@ -65,6 +64,8 @@ bool request_worker_add(struct request_worker *worker, void (*fn)(void *arg), vo
 
 void request_worker_stop(struct request_worker *worker)
 {
+    if (!worker)
+        return;
     pthread_mutex_lock(&worker->lock);
     worker->is_stopping = true;
     pthread_cond_signal(&worker->is_filled);

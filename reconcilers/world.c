@@ -64,18 +64,20 @@ int tx_find_holder(struct store_tx *tx, const char *workspace_uid, struct record
     return 0;
 }
 
-void reconcilers_add_all(struct world *world)
+int reconcilers_add_all(struct world *world, struct error *err)
 {
     struct reconcilers *mine = mem_alloc(sizeof(*mine));
     mine->effects = effects_new(world->manager);
-    mine->worker = request_worker_start();
     pthread_mutex_init(&mine->lock, NULL);
     world->reconcilers = mine;
+    if (request_worker_start(&mine->worker, err) < 0)
+        return -1;
     workspace_register(world);
     approval_register(world);
     sandbox_register(world);
     session_register(world);
     exposure_register(world);
+    return 0;
 }
 
 void reconcilers_free(struct world *world)

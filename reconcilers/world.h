@@ -34,8 +34,8 @@ void exposure_register(struct world *world);
 
 // A bounded queue and one thread for the blocking checks of requests (paths), so that no HTTP, loop or store thread
 // waits for a slow file system. At most 256 waiting; beyond: false.
-struct request_worker *request_worker_start(void);
-void request_worker_stop(struct request_worker *worker); // runs what is queued first
+int request_worker_start(struct request_worker **ret, struct error *err);
+void request_worker_stop(struct request_worker *worker); // runs what is queued first; NULL allowed
 bool request_worker_add(struct request_worker *worker, void (*fn)(void *arg), void *arg);
 
 // The live Sandbox that holds a workspace (by bound uid), or *ret = NULL.
