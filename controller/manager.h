@@ -10,7 +10,8 @@ struct manager;
 enum reconcile_verdict {
     RECONCILE_DONE,    // nothing to do until something changes; forgets the backoff
     RECONCILE_AFTER,   // look again after outcome.after_ms; forgets the backoff
-    RECONCILE_FAILED,  // err is set: retried with backoff, counted, logged once a message
+    RECONCILE_FAILED,  // err is set: retried with backoff, counted, logged once a message. ERROR_CONFLICT: retried at once
+                       // (10 ms) up to 5 times first, unlogged: reconcile starts from a fresh read
 };
 struct reconcile_outcome {
     int64_t after_ms;
@@ -19,6 +20,7 @@ struct reconciler {
     const char *name;       // "sandbox"
     enum kind kind;         // keys are uids of this kind
     bool is_store_only;     // backoff from 5 ms
+    // May block for a commit, not for a driver: workers are few. Changes of its own kind, DELETED included, bring it here.
     enum reconcile_verdict (*reconcile)(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err);
     // A change of another kind's record may concern ours: add keys with manager_enqueue. May be NULL. Store thread: quick.
     void (*map_change)(void *arg, struct manager *manager, const struct store_change *change);
@@ -29,8 +31,8 @@ struct reconciler {
 struct manager_options {
     struct clock *clock;
     struct loop *loop;
-    struct store *store;
-    int worker_count;        // 0 = 4
+    struct store *store;     // NULL (tests): no feed, resync or upkeep
+    int worker_count;        // at most; 0 = 4; negative: none, manager_run_until_idle does the work (tests)
     int64_t resync_ms;       // 0 = 60,000, ±10 %
 };
 struct manager *manager_new(const struct manager_options *options);
@@ -40,8 +42,9 @@ void manager_enqueue(struct manager *manager, enum kind kind, const char *uid); 
 void manager_enqueue_after(struct manager *manager, enum kind kind, const char *uid, int64_t delay_ms);
 // Stops taking work and waits at most deadline_ms for the running reconciles. Returns false if some did not end.
 bool manager_stop(struct manager *manager, int64_t deadline_ms);
-void manager_free(struct manager *manager);
-// Tests: runs everything that is ready, on the caller's thread, until nothing is (bounded by max_steps); returns steps.
+void manager_free(struct manager *manager); // not after a manager_stop that returned false: its threads still use it
+// Tests (worker_count -1): runs everything that is ready, on the caller's thread, until nothing is (bounded by max_steps), what
+// the loop and the store have under way included; returns steps.
 int manager_run_until_idle(struct manager *manager, int max_steps);
 struct manager_stats {
     const char *name;

@@ -1,20 +1,12 @@
 #include "controller/queue/entries.h"
 #include "controller/base/memory.h"
+#include "controller/hash.h"
 #include <stdlib.h>
 #include <string.h>
 
-// FNV-1a. Keys are uids, which nobody outside chooses.
-static size_t hash_of(const char *key)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (; *key; key++)
-        hash = (hash ^ (unsigned char)*key) * 1099511628211u;
-    return (size_t)(hash ^ hash >> 32);
-}
-
 static struct entry **bucket_of(const struct entry_table *table, const char *key)
 {
-    return &table->buckets[hash_of(key) & (table->bucket_count - 1)];
+    return &table->buckets[hash_text(key) & (table->bucket_count - 1)];
 }
 
 static void resize(struct entry_table *table, size_t bucket_count)
