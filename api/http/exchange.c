@@ -1,0 +1,271 @@
+// One request from its request line to the end of its answer: the library's callbacks, the body with its limits, and
+// the answer.
+#include "api/http/internal.h"
+#include "controller/base/cleanup.h"
+#include "controller/base/memory.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void http_request_ref(struct http_request *request)
+{
+    atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
+}
+
+static void release_body(struct http_request *request)
+{
+    buffer_free(&request->body);
+    atomic_fetch_sub(&request->server->body_bytes, request->body_counted);
+    request->body_counted = 0;
+}
+
+void http_request_unref(struct http_request *request)
+{
+    if (atomic_fetch_sub(&request->refs, 1) != 1)
+        return;
+    release_body(request);
+    if (request->response)
+        MHD_destroy_response(request->response);
+    http_stream_free(request->stream);
+    pthread_mutex_destroy(&request->lock);
+    struct http_server *server = request->server;
+    free(request->target);
+    free(request);
+    http_server_unref(server);
+}
+
+// ---- the answer ------------------------------------------------------------------------------------------------
+void http_reply_add_headers(struct MHD_Response *response, const struct http_reply *reply)
+{
+    if (reply->content_type)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
+    if (reply->must_close)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    for (size_t i = 0; i < ARRAY_LEN(reply->headers) && reply->headers[i].name; i++)
+        MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
+}
+
+struct MHD_Response *http_reply_make(const struct http_reply *reply, char *body, size_t len)
+{
+    struct MHD_Response *response = body ? MHD_create_response_from_buffer_with_free_callback(len, body, free)
+                                         : MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
+    if (!response)
+        abort(); // out of memory: as controller/base/memory.h
+    http_reply_add_headers(response, reply);
+    return response;
+}
+
+bool http_request_answer(struct http_request *request, int status, bool must_close, struct MHD_Response *response)
+{
+    pthread_mutex_lock(&request->lock);
+    bool is_first = !request->is_answered && !request->is_gone;
+    request->on_gone = NULL;
+    if (is_first) {
+        request->is_answered = true;
+        request->must_close |= must_close;
+        request->status = status;
+        request->response = response;
+    }
+    bool must_resume = http_request_claim_resume(request);
+    pthread_mutex_unlock(&request->lock);
+    if (!is_first)
+        MHD_destroy_response(response);
+    if (must_resume)
+        http_request_resume(request);
+    return is_first;
+}
+
+void http_respond(struct http_request *request, const struct http_reply *reply, char *body, size_t len)
+{
+    http_request_answer(request, reply->status, reply->must_close, http_reply_make(reply, body, len));
+    http_request_unref(request);
+}
+
+static enum MHD_Result queue_answer(struct http_request *request)
+{
+    request->is_queued = true;
+    release_body(request);
+    int64_t now = http_server_now_ms(request->server);
+    http_connection_set_deadline(request->connection, request->stream ? DEADLINE_NONE : now + HTTP_REPLY_MS);
+    return MHD_queue_response(request->mhd, (unsigned)request->status, request->response);
+}
+
+// Refused by the server or check_head. A drained request is answered once its body was read away.
+static void refuse(struct http_request *request, int status, const char *allow, bool must_close, const struct error *err)
+{
+    const struct http_server_options *options = &request->server->options;
+    char *body = options->error_body(options->arg, status, err);
+    struct http_reply reply = {.status = status, .content_type = "application/json", .must_close = must_close};
+    if (allow)
+        reply.headers[0] = (struct http_header){"Allow", allow};
+    http_request_answer(request, status, must_close, http_reply_make(&reply, body, strlen(body)));
+    request->is_draining = true;
+    release_body(request);
+}
+
+static void refuse_with(struct http_request *request, int status, enum error_code code, const char *hint, const char *message)
+{
+    struct error error = ERROR_INIT;
+    error_set(&error, code, hint, "%s", message);
+    refuse(request, status, NULL, false, &error);
+}
+
+// ---- head ------------------------------------------------------------------------------------------------------
+void *http_exchange_begin(void *arg, const char *target, struct MHD_Connection *mhd)
+{
+    struct http_server *server = arg;
+    struct http_request *request = mem_alloc(sizeof(*request));
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    http_server_ref(server);
+    request->server = server;
+    request->connection = info ? info->socket_context : NULL;
+    request->mhd = mhd;
+    request->refs = 1;
+    request->target = mem_strdup(target);
+    request->body = (struct buffer)BUFFER_INIT(server->options.body_max_bytes);
+    pthread_mutex_init(&request->lock, NULL);
+    http_connection_set_deadline(request->connection, http_server_now_ms(server) + HTTP_UPLOAD_MS);
+    return request;
+}
+
+static int64_t announced_length(const struct http_request *request)
+{
+    const char *length = MHD_lookup_connection_value(request->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    return length ? strtoll(length, NULL, 10) : 0;
+}
+
+static void check_length(struct http_request *request)
+{
+    if (announced_length(request) > (int64_t)request->body.max)
+        refuse_with(request, 413, ERROR_TOO_LARGE, "send less in one request", "the request body is larger than this server takes");
+}
+
+// True: the answer must go out now, the body is not waited for.
+static bool read_head(struct http_request *request, const char *method, const char *version)
+{
+    const struct http_server_options *options = &request->server->options;
+    struct http_refusal refusal = {.status = 400, .error = ERROR_INIT};
+    if (http_head_read(request, method, version, &refusal.status, &refusal.error) < 0) {
+        refuse(request, refusal.status, NULL, true, &refusal.error);
+        return true; // its framing cannot be trusted
+    }
+    if (options->check_head && !options->check_head(options->arg, request, &refusal))
+        refuse(request, refusal.status, refusal.allow, false, &refusal.error);
+    else
+        check_length(request);
+    if (!request->is_draining)
+        return false;
+    // Whoever asked for leave to send must be answered before; whoever sends must be read out to see the answer.
+    return http_request_has_header(request, "Expect") || announced_length(request) > HTTP_DRAIN_MAX_BYTES;
+}
+
+// ---- body ------------------------------------------------------------------------------------------------------
+static enum MHD_Result collect(struct http_request *request, const char *bytes, size_t len)
+{
+    request->received += (int64_t)len;
+    if (request->is_draining)
+        return request->received > HTTP_DRAIN_MAX_BYTES ? MHD_NO : MHD_YES;
+    size_t total = atomic_fetch_add(&request->server->body_bytes, len) + len;
+    request->body_counted += len;
+    if (total > HTTP_BODIES_MAX_BYTES)
+        refuse_with(request, 503, ERROR_LIMIT, "try again in a moment", "too many request bodies are being received at once");
+    else if (buffer_append(&request->body, bytes, len) < 0)
+        refuse_with(request, 413, ERROR_TOO_LARGE, "send less in one request", "the request body is larger than this server takes");
+    return MHD_YES;
+}
+
+// ---- the whole request -----------------------------------------------------------------------------------------
+struct MHD_Response *http_stopping_reply(struct http_server *server)
+{
+    struct error error = ERROR_INIT;
+    error_set(&error, ERROR_UNAVAILABLE, "connect again when it runs", "the server is shutting down");
+    char *body = server->options.error_body(server->options.arg, 503, &error);
+    const struct http_reply reply = {.status = 503, .content_type = "application/json", .must_close = true};
+    return http_reply_make(&reply, body, strlen(body));
+}
+
+static void hand_over(struct http_request *request)
+{
+    const struct http_server_options *options = &request->server->options;
+    request->is_handed = true;
+    http_connection_set_deadline(request->connection, DEADLINE_NONE);
+    http_request_ref(request);
+    options->handle(options->arg, request);
+}
+
+static enum MHD_Result finish(struct http_request *request)
+{
+    if (!request->is_handed && !request->is_draining)
+        hand_over(request);
+    pthread_mutex_lock(&request->lock);
+    bool is_over = request->is_answered || request->is_gone;
+    bool is_stopping = !is_over && !http_request_suspend(request);
+    pthread_mutex_unlock(&request->lock);
+    if (is_stopping)
+        http_request_end_wait(request, 503, http_stopping_reply(request->server));
+    if (request->is_answered)
+        return queue_answer(request);
+    return is_over ? MHD_NO : MHD_YES; // gone: nobody is there to read an answer
+}
+
+enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url, const char *method,
+                                     const char *version, const char *upload, size_t *upload_size, void **state)
+{
+    (void)server;
+    (void)mhd;
+    struct http_request *request = *state;
+    if (!request->is_head_seen) {
+        request->is_head_seen = true;
+        request->method = method;
+        request->path = url;
+        return read_head(request, method, version) ? queue_answer(request) : MHD_YES;
+    }
+    if (!*upload_size)
+        return request->is_queued ? MHD_YES : finish(request);
+    enum MHD_Result result = collect(request, upload, *upload_size);
+    *upload_size = 0;
+    return result;
+}
+
+void http_exchange_completed(void *arg, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode code)
+{
+    (void)mhd;
+    struct http_server *server = arg;
+    struct http_request *request = *state;
+    *state = NULL;
+    if (!request)
+        return;
+    http_request_unwatch(request);
+    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK)
+        http_request_end_wait(request, 0, NULL);
+    http_connection_set_deadline(request->connection, http_server_now_ms(server) + HTTP_IDLE_MS);
+    http_request_unref(request);
+}
+
+// ---- what handlers ask -----------------------------------------------------------------------------------------
+const char *http_request_body(const struct http_request *request, size_t *ret_len)
+{
+    *ret_len = request->body.len;
+    return request->body.data ? request->body.data : "";
+}
+
+void http_request_drop_body(struct http_request *request)
+{
+    release_body(request);
+}
+
+bool http_request_peer(const struct http_request *request, struct ucred *ret)
+{
+    if (!request->connection || !request->connection->has_peer)
+        return false;
+    *ret = request->connection->peer;
+    return true;
+}
+
+void http_request_on_gone(struct http_request *request, http_gone_fn fn, void *arg)
+{
+    pthread_mutex_lock(&request->lock);
+    request->on_gone = fn;
+    request->gone_arg = arg;
+    pthread_mutex_unlock(&request->lock);
+}

@@ -1,0 +1,95 @@
+// What the files of api/http share. Not for others.
+//
+// Life of a request: made at its request line, one reference for the library (dropped when the library completes the
+// request), one for the handler once it was handed over (dropped by its answer), one for the hang-up watch. Who changes
+// what: `lock` guards everything under it; the rest belongs to the connection's HTTP thread.
+#pragma once
+#include "api/http/http.h"
+#include "controller/base/buffer.h"
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define DEADLINE_NONE INT64_MAX
+
+// One socket. The sweep shuts it down when its deadline passes: the library's own timeout only sees silence, not a
+// client that drips a byte now and then.
+struct http_connection {
+    struct http_connection *next, *prev; // server->lock
+    int fd;
+    _Atomic int64_t deadline_ms; // boot time
+    bool has_peer;
+    struct ucred peer;
+};
+
+struct http_server {
+    struct MHD_Daemon *daemon;
+    struct http_server_options options;
+    _Atomic int refs; // one for the owner, one a request
+    _Atomic size_t body_bytes;
+    struct loop_timer *sweep; // loop thread
+    pthread_mutex_t lock;     // guards the rest
+    pthread_cond_t drained;   // suspended_count became 0
+    struct http_connection *connections;
+    struct http_request *suspended; // waiting for somebody to claim them
+    size_t suspended_count;         // until the library knows that they go on
+    bool is_stopping;               // nothing is suspended from now on
+};
+
+struct http_request {
+    struct http_server *server;
+    struct http_connection *connection; // NULL where the library knows none
+    struct MHD_Connection *mhd;         // only while the library holds its reference
+    const char *method, *path;
+    char *target;
+    bool is_head_seen, is_draining, is_handed;
+    struct buffer body;
+    size_t body_counted; // of server->body_bytes
+    int64_t received;
+    _Atomic int refs;
+    struct http_request *next, *prev; // server->lock: in server->suspended
+    bool is_listed;                   // server->lock
+
+    pthread_mutex_t lock;
+    bool is_answered;  // response holds the answer, or the answer is that there is none
+    bool is_gone;      // the client hung up
+    bool is_suspended; // whoever clears it resumes
+    bool is_queued;    // the library has the response
+    bool must_close;
+    int status;
+    struct MHD_Response *response;
+    struct loop_source *watch;
+    http_gone_fn on_gone;
+    void *gone_arg;
+    struct http_stream *stream; // NULL unless the answer is one; freed with the request
+};
+
+// ---- server.c
+void http_server_ref(struct http_server *server);
+void http_server_unref(struct http_server *server);
+int64_t http_server_now_ms(const struct http_server *server);
+void http_connection_set_deadline(struct http_connection *connection, int64_t deadline_ms); // NULL allowed
+// ---- exchange.c: the library's callbacks
+void *http_exchange_begin(void *server, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url, const char *method,
+                                     const char *version, const char *upload, size_t *upload_size, void **state);
+void http_exchange_completed(void *server, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode code);
+void http_request_ref(struct http_request *request);
+void http_request_unref(struct http_request *request);
+struct MHD_Response *http_reply_make(const struct http_reply *reply, char *body, size_t len);
+void http_reply_add_headers(struct MHD_Response *response, const struct http_reply *reply);
+// Makes the answer of a request unless it has one. Takes response. True if it became the answer.
+bool http_request_answer(struct http_request *request, int status, bool must_close, struct MHD_Response *response);
+struct MHD_Response *http_stopping_reply(struct http_server *server);
+// ---- suspend.c
+bool http_request_suspend(struct http_request *request); // holding request->lock, on its HTTP thread; false = stopping
+bool http_request_claim_resume(struct http_request *request); // holding request->lock: true = then call the next, unlocked
+void http_request_resume(struct http_request *request);
+void http_request_unwatch(struct http_request *request);
+// Ends the wait as a hang-up does; with a response (taken) it becomes the answer. on_gone runs on the loop thread, before
+// this returns where this is it.
+void http_request_end_wait(struct http_request *request, int status, struct MHD_Response *response);
+// ---- stream.c
+void http_stream_free(struct http_stream *stream);
+// ---- head_read.c
+int http_head_read(struct http_request *request, const char *method, const char *version, int *ret_status, struct error *err);

@@ -1,0 +1,196 @@
+// A server's life: the library's daemon over a listening socket of ours, the sweep over connections, stop.
+#include "api/http/internal.h"
+#include "controller/base/memory.h"
+#include "controller/base/socket.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SWEEP_MS 5000
+
+void http_server_ref(struct http_server *server)
+{
+    atomic_fetch_add_explicit(&server->refs, 1, memory_order_relaxed);
+}
+
+void http_server_unref(struct http_server *server)
+{
+    if (atomic_fetch_sub(&server->refs, 1) != 1)
+        return;
+    pthread_cond_destroy(&server->drained);
+    pthread_mutex_destroy(&server->lock);
+    free(server);
+}
+
+int64_t http_server_now_ms(const struct http_server *server)
+{
+    return clock_boot(loop_clock(server->options.loop)).ms;
+}
+
+// ---- connections -----------------------------------------------------------------------------------------------
+void http_connection_set_deadline(struct http_connection *connection, int64_t deadline_ms)
+{
+    if (connection)
+        atomic_store_explicit(&connection->deadline_ms, deadline_ms, memory_order_relaxed);
+}
+
+static void connection_started(struct http_server *server, struct MHD_Connection *mhd, void **context)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (!info)
+        return;
+    struct http_connection *connection = mem_alloc(sizeof(*connection));
+    connection->fd = info->connect_fd;
+    connection->deadline_ms = http_server_now_ms(server) + HTTP_IDLE_MS;
+    connection->has_peer = server->options.has_peer && socket_peer(connection->fd, &connection->peer) == 0;
+    *context = connection;
+    pthread_mutex_lock(&server->lock);
+    connection->next = server->connections;
+    if (connection->next)
+        connection->next->prev = connection;
+    server->connections = connection;
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void connection_closed(struct http_server *server, void **context)
+{
+    struct http_connection *connection = *context;
+    *context = NULL;
+    if (!connection)
+        return;
+    pthread_mutex_lock(&server->lock);
+    if (connection->prev)
+        connection->prev->next = connection->next;
+    else
+        server->connections = connection->next;
+    if (connection->next)
+        connection->next->prev = connection->prev;
+    pthread_mutex_unlock(&server->lock);
+    free(connection);
+}
+
+static void connection_changed(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        connection_started(arg, mhd, context);
+    else
+        connection_closed(arg, context);
+}
+
+static void sweep(void *arg)
+{
+    struct http_server *server = arg;
+    int64_t now = http_server_now_ms(server);
+    pthread_mutex_lock(&server->lock); // a socket is closed only after it left the list
+    for (struct http_connection *at = server->connections; at; at = at->next)
+        if (atomic_load_explicit(&at->deadline_ms, memory_order_relaxed) < now)
+            shutdown(at->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&server->lock);
+    server->sweep = loop_after(server->options.loop, SWEEP_MS, sweep, server);
+}
+
+static void start_sweep(void *arg)
+{
+    struct http_server *server = arg;
+    server->sweep = loop_after(server->options.loop, SWEEP_MS, sweep, server);
+}
+
+static void stop_sweep(void *arg)
+{
+    struct http_server *server = arg;
+    loop_cancel(server->sweep);
+    server->sweep = NULL;
+}
+
+// ---- start and stop --------------------------------------------------------------------------------------------
+static struct MHD_Daemon *start_daemon(struct http_server *server)
+{
+    const struct http_server_options *options = &server->options;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    struct MHD_OptionItem items[] = {
+        {MHD_OPTION_LISTEN_SOCKET, options->listen_fd, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_MS / 1000, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL}, // the strictest this version has
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_HEAD_MAX_BYTES, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_INCREMENT, 8 * 1024, NULL},
+        {MHD_OPTION_THREAD_POOL_SIZE, options->thread_count > 1 ? options->thread_count : 0, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    return MHD_start_daemon(flags, 0, NULL, NULL, http_exchange_access, server, MHD_OPTION_ARRAY, items,
+                            MHD_OPTION_URI_LOG_CALLBACK, http_exchange_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
+                            http_exchange_completed, server, MHD_OPTION_NOTIFY_CONNECTION, connection_changed, server, MHD_OPTION_END);
+}
+
+int http_server_start(const struct http_server_options *options, struct http_server **ret, struct error *err)
+{
+    assert(options->loop && options->handle && options->error_body);
+    struct http_server *server = mem_alloc(sizeof(*server));
+    server->options = *options;
+    server->options.body_max_bytes = options->body_max_bytes ? options->body_max_bytes : HTTP_BODY_MAX_BYTES;
+    server->refs = 1;
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_cond_init(&server->drained, NULL);
+    server->daemon = start_daemon(server);
+    if (!server->daemon) {
+        int saved = errno;
+        close(options->listen_fd);
+        http_server_unref(server);
+        return error_errno(err, saved, "raise the limit on open files and threads", "cannot start the HTTP server");
+    }
+    loop_call(options->loop, start_sweep, server);
+    *ret = server;
+    return 0;
+}
+
+static struct http_request *first_suspended(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    struct http_request *request = server->suspended;
+    if (request)
+        http_request_ref(request);
+    pthread_mutex_unlock(&server->lock);
+    return request;
+}
+
+// On the loop thread, so that on_gone runs where it is promised to.
+static void end_waits(void *arg)
+{
+    struct http_server *server = arg;
+    struct http_request *request;
+    while ((request = first_suspended(server))) {
+        http_request_end_wait(request, 503, http_stopping_reply(server));
+        http_request_unref(request);
+    }
+}
+
+void http_server_stop(struct http_server *server)
+{
+    if (!server)
+        return;
+    assert(!loop_is_current(server->options.loop));
+    loop_call(server->options.loop, stop_sweep, server);
+    int fd = MHD_quiesce_daemon(server->daemon);
+    pthread_mutex_lock(&server->lock);
+    server->is_stopping = true;
+    pthread_mutex_unlock(&server->lock);
+    loop_call(server->options.loop, end_waits, server);
+    pthread_mutex_lock(&server->lock);
+    while (server->suspended_count) // the library aborts if one is left
+        pthread_cond_wait(&server->drained, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+    MHD_stop_daemon(server->daemon);
+    if (fd >= 0)
+        close(fd);
+    http_server_unref(server);
+}
+
+void http_server_get_stats(struct http_server *server, struct http_server_stats *ret)
+{
+    pthread_mutex_lock(&server->lock);
+    *ret = (struct http_server_stats){.waiting = server->suspended_count, .body_bytes = server->body_bytes};
+    for (struct http_connection *at = server->connections; at; at = at->next)
+        ret->connections++;
+    pthread_mutex_unlock(&server->lock);
+}

@@ -1,0 +1,129 @@
+// Answers in pieces: a bounded queue between a writer on any thread and the library's reader on the HTTP thread. The
+// reader suspends the connection while the queue is empty.
+#include "api/http/internal.h"
+#include "controller/base/memory.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct http_stream { // guarded by request->lock
+    struct http_request *request;
+    struct buffer queue;
+    bool is_closed;
+    bool was_full; // the writer waits for on_writable
+    void (*on_writable)(void *arg);
+    void *arg;
+};
+
+void http_stream_free(struct http_stream *stream)
+{
+    if (!stream)
+        return;
+    buffer_free(&stream->queue);
+    free(stream);
+}
+
+static void tell_writable(void *arg)
+{
+    struct http_stream *stream = arg;
+    struct http_request *request = stream->request;
+    pthread_mutex_lock(&request->lock);
+    void (*fn)(void *) = request->is_gone ? NULL : stream->on_writable; // NULL once closed
+    pthread_mutex_unlock(&request->lock);
+    if (fn)
+        fn(stream->arg);
+    http_request_unref(request);
+}
+
+// Holding the lock: moves at most max bytes out.
+static size_t take_piece(struct http_stream *stream, char *bytes, size_t max)
+{
+    size_t len = stream->queue.len < max ? stream->queue.len : max;
+    memcpy(bytes, stream->queue.data, len);
+    buffer_consume(&stream->queue, len);
+    if (stream->was_full && stream->queue.len <= stream->queue.max / 2 && stream->on_writable) {
+        stream->was_full = false;
+        http_request_ref(stream->request);
+        loop_post(stream->request->server->options.loop, tell_writable, stream);
+    }
+    return len;
+}
+
+static ssize_t read_piece(void *arg, uint64_t position, char *bytes, size_t max)
+{
+    (void)position;
+    struct http_stream *stream = arg;
+    struct http_request *request = stream->request;
+    ssize_t result = 0;
+    pthread_mutex_lock(&request->lock);
+    if (request->is_gone)
+        result = MHD_CONTENT_READER_END_WITH_ERROR;
+    else if (stream->queue.len)
+        result = (ssize_t)take_piece(stream, bytes, max);
+    else if (stream->is_closed)
+        result = MHD_CONTENT_READER_END_OF_STREAM;
+    else if (!http_request_suspend(request))
+        result = MHD_CONTENT_READER_END_WITH_ERROR; // the server stops
+    pthread_mutex_unlock(&request->lock);
+    return result;
+}
+
+struct http_stream *http_stream_start(struct http_request *request, const struct http_reply *reply, const struct http_stream_options *options)
+{
+    struct http_stream *stream = mem_alloc(sizeof(*stream));
+    stream->request = request;
+    stream->queue = (struct buffer)BUFFER_INIT(options->queue_max);
+    stream->on_writable = options->on_writable;
+    stream->arg = options->arg;
+    struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * 1024, read_piece, stream, NULL);
+    if (!response)
+        abort(); // out of memory
+    http_reply_add_headers(response, reply);
+    pthread_mutex_lock(&request->lock);
+    request->stream = stream;
+    pthread_mutex_unlock(&request->lock);
+    bool is_started = http_request_answer(request, reply->status, reply->must_close, response);
+    pthread_mutex_lock(&request->lock);
+    request->on_gone = options->on_gone;
+    request->gone_arg = options->arg;
+    bool is_gone = !is_started || request->is_gone;
+    pthread_mutex_unlock(&request->lock);
+    if (is_gone)
+        http_request_end_wait(request, 0, NULL); // tells on_gone
+    return stream;
+}
+
+int http_stream_write(struct http_stream *stream, const void *bytes, size_t len)
+{
+    struct http_request *request = stream->request;
+    int error = 0;
+    pthread_mutex_lock(&request->lock);
+    if (request->is_gone)
+        error = EPIPE;
+    else if (len > stream->queue.max)
+        error = EMSGSIZE;
+    else if (buffer_append(&stream->queue, bytes, len) < 0) {
+        stream->was_full = true;
+        error = EAGAIN;
+    }
+    bool must_resume = !error && http_request_claim_resume(request);
+    pthread_mutex_unlock(&request->lock);
+    if (must_resume)
+        http_request_resume(request);
+    errno = error;
+    return error ? -1 : 0;
+}
+
+void http_stream_close(struct http_stream *stream)
+{
+    struct http_request *request = stream->request;
+    pthread_mutex_lock(&request->lock);
+    stream->is_closed = true;
+    stream->on_writable = NULL;
+    request->on_gone = NULL;
+    bool must_resume = http_request_claim_resume(request);
+    pthread_mutex_unlock(&request->lock);
+    if (must_resume)
+        http_request_resume(request);
+    http_request_unref(request);
+}

@@ -1,0 +1,225 @@
+#include "api/mcp/exchange.h"
+#include "controller/base/buffer.h"
+#include "controller/base/memory.h"
+#include <string.h>
+
+// A batch's answers in memory: 50 of them, each at most what a tool server may send.
+#define BATCH_ANSWER_MAX_BYTES (64 * 1024 * 1024)
+
+static void exchange_free(struct mcp_exchange *exchange)
+{
+    for (size_t i = 0; i < exchange->count; i++)
+        free(exchange->calls[i].answer);
+    json_decref(exchange->body);
+    mcp_headers_clear(&exchange->headers);
+    pthread_mutex_destroy(&exchange->lock);
+    mcp_server_unref(exchange->server);
+    free(exchange);
+}
+
+// ---- the HTTP answer -----------------------------------------------------------------------------------------------
+static const struct http_reply json_reply = {.status = 200, .content_type = "application/json"};
+
+static char *join_answers(struct mcp_exchange *exchange, size_t *ret_len)
+{
+    struct buffer joined = BUFFER_INIT(BATCH_ANSWER_MAX_BYTES);
+    for (size_t i = 0; i < exchange->count; i++) {
+        struct mcp_call *call = &exchange->calls[i];
+        if (!call->answer)
+            continue;
+        buffer_append_char(&joined, joined.len ? ',' : '[');
+        if (joined.len + call->answer_len + 2 > joined.max) { // leave the rest out rather than the whole
+            free(call->answer);
+            call->answer = jsonrpc_error_text(call->message.id, JSONRPC_INTERNAL_ERROR, "the batch's answers are too large together", NULL, &call->answer_len);
+        }
+        buffer_append(&joined, call->answer, call->answer_len);
+    }
+    if (!joined.len)
+        return NULL;
+    buffer_append_char(&joined, ']');
+    *ret_len = joined.len;
+    return buffer_take_string(&joined);
+}
+
+static void respond(struct mcp_exchange *exchange)
+{
+    size_t len = exchange->calls[0].answer_len;
+    char *body = exchange->is_batch ? join_answers(exchange, &len) : TAKE_PTR(exchange->calls[0].answer);
+    struct http_reply reply = json_reply;
+    if (body)
+        reply.status = exchange->is_batch ? 200 : exchange->http_status;
+    else
+        reply = (struct http_reply){.status = 202};
+    http_respond(exchange->http, &reply, body, body ? len : 0);
+    exchange_free(exchange);
+}
+
+static void hold(struct mcp_exchange *exchange)
+{
+    pthread_mutex_lock(&exchange->lock);
+    exchange->pending++;
+    pthread_mutex_unlock(&exchange->lock);
+}
+
+static void release(struct mcp_exchange *exchange)
+{
+    pthread_mutex_lock(&exchange->lock);
+    bool is_last = --exchange->pending == 0;
+    pthread_mutex_unlock(&exchange->lock);
+    if (is_last)
+        respond(exchange);
+}
+
+// ---- answers of calls ----------------------------------------------------------------------------------------------
+static void put_answer(struct mcp_call *call, int http_status, char *answer, size_t len)
+{
+    struct mcp_exchange *exchange = call->exchange;
+    pthread_mutex_lock(&exchange->lock);
+    call->answer = answer;
+    call->answer_len = len;
+    exchange->http_status = http_status;
+    pthread_mutex_unlock(&exchange->lock);
+    release(exchange);
+}
+
+void mcp_call_result(struct mcp_call *call, const char *result, size_t result_len)
+{
+    size_t len;
+    char *text = jsonrpc_result_text(call->message.id, result, result_len, &len);
+    put_answer(call, 200, text, len);
+}
+
+void mcp_call_error(struct mcp_call *call, int http_status, int code, const char *message, json_t *data)
+{
+    size_t len;
+    char *text = jsonrpc_error_text(call->message.id, code, message, data, &len);
+    put_answer(call, http_status, text, len);
+}
+
+void mcp_call_nothing(struct mcp_call *call)
+{
+    put_answer(call, 202, NULL, 0);
+}
+
+static void refuse(struct mcp_call *call, struct mcp_problem *problem)
+{
+    mcp_call_error(call, problem->http_status, problem->code, problem->message, problem->data);
+}
+
+// ---- one message -----------------------------------------------------------------------------------------------------
+static void run_request(struct mcp_call *call)
+{
+    struct mcp_problem problem = {0};
+    const struct mcp_headers *headers = &call->exchange->headers;
+    if (mcp_find_era(&call->message, headers, &call->era, &problem) < 0 ||
+        (call->era == MCP_MODERN && mcp_check_modern(&call->message, headers, &problem) < 0))
+        refuse(call, &problem);
+    else
+        mcp_method_run(call);
+}
+
+static void run_notification(struct mcp_call *call)
+{
+    struct mcp_problem problem = {0};
+    if (mcp_find_era(&call->message, &call->exchange->headers, &call->era, &problem) < 0)
+        refuse(call, &problem);
+    else
+        mcp_call_nothing(call); // none of them asks for anything here
+}
+
+static void run_response(struct mcp_call *call)
+{
+    const struct mcp_revision *revision = mcp_revision_find(call->exchange->headers.version);
+    call->message.id = NULL; // it is not the id of a request of theirs
+    if (revision && revision->era == MCP_MODERN)
+        mcp_call_error(call, 400, JSONRPC_INVALID_REQUEST, "clients send no responses in this protocol revision", NULL);
+    else
+        mcp_call_nothing(call); // nothing was asked, so nothing waits for it
+}
+
+static void run_message(struct mcp_call *call)
+{
+    switch (call->message.kind) {
+    case JSONRPC_REQUEST:
+        run_request(call);
+        break;
+    case JSONRPC_NOTIFICATION:
+        run_notification(call);
+        break;
+    case JSONRPC_RESPONSE:
+        run_response(call);
+        break;
+    case JSONRPC_INVALID:
+        mcp_call_error(call, 400, JSONRPC_INVALID_REQUEST, call->message.problem, NULL);
+        break;
+    }
+}
+
+// ---- the whole -------------------------------------------------------------------------------------------------------
+static void gone(void *arg) // loop thread; never after the answer
+{
+    struct mcp_exchange *exchange = arg;
+    hold(exchange); // the last call's end frees it
+    for (size_t i = 0; i < exchange->count; i++)
+        if (exchange->calls[i].has_tool)
+            tool_call_cancel(&exchange->calls[i].tool);
+    release(exchange);
+}
+
+static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_request *request, json_t *body, size_t count)
+{
+    struct mcp_exchange *exchange = mem_alloc(sizeof(*exchange) + count * sizeof(exchange->calls[0]));
+    atomic_fetch_add(&server->refs, 1);
+    exchange->server = server;
+    exchange->http = request;
+    exchange->body = body;
+    exchange->count = exchange->pending = count;
+    exchange->headers = (struct mcp_headers){.version = http_request_header(request, "MCP-Protocol-Version"),
+                                             .method = http_request_header(request, "Mcp-Method"),
+                                             .name = http_request_header(request, "Mcp-Name")};
+    pthread_mutex_init(&exchange->lock, NULL);
+    for (size_t i = 0; i < count; i++)
+        exchange->calls[i].exchange = exchange;
+    return exchange;
+}
+
+static void start_batch(struct mcp_exchange *exchange)
+{
+    struct mcp_problem problem = {0};
+    if (mcp_check_batch(exchange->body, &exchange->headers, &problem) < 0) {
+        exchange->count = exchange->pending = 1;
+        refuse(&exchange->calls[0], &problem);
+        return;
+    }
+    exchange->is_batch = true;
+    hold(exchange);
+    for (size_t i = 0; i < exchange->count; i++) {
+        jsonrpc_classify(json_array_get(exchange->body, i), &exchange->calls[i].message);
+        run_message(&exchange->calls[i]);
+    }
+    release(exchange);
+}
+
+void mcp_exchange_start(struct mcp_server *server, struct http_request *request)
+{
+    size_t len;
+    const char *bytes = http_request_body(request, &len);
+    struct error error = ERROR_INIT;
+    json_t *body = NULL;
+    if (json_parse(bytes, len, &body, &error) < 0) {
+        char *text = jsonrpc_error_text(NULL, JSONRPC_PARSE_ERROR, error.message, NULL, &len);
+        http_respond(request, &(struct http_reply){.status = 400, .content_type = "application/json"}, text, len);
+        return;
+    }
+    http_request_drop_body(request);
+    size_t count = json_is_array(body) ? json_array_size(body) : 1;
+    count = count < 1 ? 1 : count > MCP_BATCH_MAX ? MCP_BATCH_MAX : count; // refused before the surplus matters
+    struct mcp_exchange *exchange = exchange_new(server, request, body, count);
+    http_request_on_gone(request, gone, exchange);
+    if (json_is_array(body)) {
+        start_batch(exchange);
+        return;
+    }
+    jsonrpc_classify(body, &exchange->calls[0].message);
+    run_message(&exchange->calls[0]);
+}

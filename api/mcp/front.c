@@ -1,0 +1,147 @@
+#include "api/mcp/front.h"
+#include "controller/base/cleanup.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static bool is_port(const char *text, size_t len)
+{
+    if (!len)
+        return true;
+    if (text[0] != ':' || len < 2 || len > 6)
+        return false;
+    for (size_t i = 1; i < len; i++)
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+    return true;
+}
+
+static bool is_name_with_port(const char *host, size_t len, const char *name)
+{
+    size_t name_len = strlen(name);
+    return len >= name_len && strncasecmp(host, name, name_len) == 0 && is_port(host + name_len, len - name_len);
+}
+
+static bool is_ours(const char *host, size_t len, const char *own_host)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (is_name_with_port(host, len, names[i]))
+            return true;
+    return own_host && !strchr(own_host, ':') && is_name_with_port(host, len, own_host);
+}
+
+bool mcp_host_is_ours(const char *host, const char *own_host)
+{
+    return is_ours(host, strlen(host), own_host);
+}
+
+bool mcp_origin_is_ours(const char *origin, const char *own_host)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+        size_t len = strlen(schemes[i]);
+        if (strncasecmp(origin, schemes[i], len) == 0)
+            return is_ours(origin + len, strlen(origin + len), own_host);
+    }
+    return false;
+}
+
+static const char *skip_blanks(const char *text)
+{
+    return text + strspn(text, " \t");
+}
+
+static bool is_media_type(const char *text, size_t len, const char *type)
+{
+    while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+        len--;
+    return strlen(type) == len && strncasecmp(text, type, len) == 0;
+}
+
+bool mcp_media_type_is_json(const char *content_type)
+{
+    const char *at = skip_blanks(content_type);
+    return is_media_type(at, strcspn(at, ";"), "application/json");
+}
+
+// "q=0", "q=0.0", …: said not to be acceptable.
+static bool is_excluded(const char *parameters, size_t len)
+{
+    for (size_t i = 0; i + 2 < len; i++) {
+        if ((parameters[i] | 0x20) != 'q' || parameters[i + 1] != '=' || (i && !strchr("; \t", parameters[i - 1])))
+            continue;
+        const char *value = parameters + i + 2;
+        size_t digits = strspn(value, "0.");
+        return digits > 0 && (i + 2 + digits >= len || strchr(";, \t", value[digits]));
+    }
+    return false;
+}
+
+bool mcp_accept_allows_json(const char *accept)
+{
+    static const char *const ranges[] = {"application/json", "application/*", "*/*"}; // the most exact one decides
+    if (!accept || !*skip_blanks(accept))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+        for (const char *at = accept; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+            at = skip_blanks(at);
+            size_t len = strcspn(at, ","), type_len = strcspn(at, ";,");
+            if (is_media_type(at, type_len, ranges[i]))
+                return !is_excluded(at + type_len, len - type_len);
+        }
+    }
+    return false;
+}
+
+static bool refuse(struct http_refusal *refusal, int status, enum error_code code, const char *hint, const char *message)
+{
+    refusal->status = status;
+    error_set(&refusal->error, code, hint, "%s", message);
+    return false;
+}
+
+static bool check_origin(struct http_request *request, const char *own_host, struct http_refusal *refusal)
+{
+    CLEANUP_FREE char *host = http_request_header(request, "Host");
+    CLEANUP_FREE char *origin = http_request_header(request, "Origin");
+    if (!host || !mcp_host_is_ours(host, own_host))
+        return refuse(refusal, 403, ERROR_REFUSED, "connect to 127.0.0.1 or localhost by that name", "the Host header does not name this machine");
+    if (origin && !mcp_origin_is_ours(origin, own_host))
+        return refuse(refusal, 403, ERROR_REFUSED, "web pages cannot use this server", "requests from this Origin are refused");
+    return true;
+}
+
+static bool check_route(struct http_request *request, struct http_refusal *refusal)
+{
+    static const struct {
+        const char *path, *method, *allow;
+    } routes[] = {{MCP_PATH, "POST", "POST"}, {"/healthz", "GET", "GET, HEAD"}};
+    const char *path = http_request_path(request), *method = http_request_method(request);
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+        if (strcmp(path, routes[i].path) != 0)
+            continue;
+        if (strcmp(method, routes[i].method) == 0 || (strcmp(method, "HEAD") == 0 && strstr(routes[i].allow, "HEAD")))
+            return true;
+        refusal->allow = routes[i].allow;
+        return refuse(refusal, 405, ERROR_UNSUPPORTED, "use the method that the Allow header names", "this path does not take that method");
+    }
+    return refuse(refusal, 404, ERROR_NOT_FOUND, "the MCP endpoint is " MCP_PATH, "nothing is at this path");
+}
+
+bool mcp_check_front(struct http_request *request, const char *own_host, struct http_refusal *refusal)
+{
+    if (!check_origin(request, own_host, refusal) || !check_route(request, refusal))
+        return false;
+    if (strcmp(http_request_path(request), MCP_PATH) != 0)
+        return true;
+    CLEANUP_FREE char *type = http_request_header(request, "Content-Type");
+    if (!type || !mcp_media_type_is_json(type))
+        return refuse(refusal, 415, ERROR_INVALID, "send Content-Type: application/json", "the request body must be JSON");
+    if (http_request_has_header(request, "Content-Encoding"))
+        return refuse(refusal, 415, ERROR_INVALID, "send the body as it is", "coded request bodies are not understood");
+    CLEANUP_FREE char *accept = http_request_header(request, "Accept");
+    if (http_request_count_header(request, "Accept") <= 1 && !mcp_accept_allows_json(accept))
+        return refuse(refusal, 406, ERROR_INVALID, "accept application/json", "answers are JSON, which the Accept header excludes");
+    return true;
+}

@@ -1,0 +1,211 @@
+#include "api/mcp/revision.h"
+#include "controller/base/memory.h"
+#include "controller/base/utf8.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct mcp_revision revisions[] = {
+    {.name = "2025-03-26", .era = MCP_LEGACY, .has_batches = true},
+    {.name = "2025-06-18", .era = MCP_LEGACY},
+    {.name = MCP_NEWEST_LEGACY, .era = MCP_LEGACY},
+    {.name = MCP_MODERN_REVISION, .era = MCP_MODERN},
+};
+
+void mcp_headers_clear(struct mcp_headers *headers)
+{
+    free(headers->version);
+    free(headers->method);
+    free(headers->name);
+    *headers = (struct mcp_headers){0};
+}
+
+const struct mcp_revision *mcp_revision_find(const char *name)
+{
+    for (size_t i = 0; name && i < ARRAY_LEN(revisions); i++)
+        if (strcmp(revisions[i].name, name) == 0)
+            return &revisions[i];
+    return NULL;
+}
+
+json_t *mcp_modern_revisions(void)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < ARRAY_LEN(revisions); i++)
+        if (revisions[i].era == MCP_MODERN)
+            json_array_append_new(names, json_string(revisions[i].name));
+    return names;
+}
+
+static bool is_modern(const char *name)
+{
+    const struct mcp_revision *revision = mcp_revision_find(name);
+    return revision && revision->era == MCP_MODERN;
+}
+
+static int refuse(struct mcp_problem *problem, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int refuse(struct mcp_problem *problem, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(problem->message, sizeof(problem->message), format, args);
+    va_end(args);
+    problem->message[utf8_cut(problem->message, strlen(problem->message))] = '\0';
+    problem->http_status = 400;
+    problem->code = code;
+    problem->data = NULL;
+    return -1;
+}
+
+static const json_t *envelope(const struct jsonrpc_message *message)
+{
+    return json_object_get(message->params, "_meta");
+}
+
+int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers *headers, enum mcp_era *ret, struct mcp_problem *problem)
+{
+    bool has_envelope = json_object_get(envelope(message), MCP_META_VERSION) != NULL;
+    bool is_initialize = strcmp(message->method, "initialize") == 0;
+    *ret = has_envelope ? MCP_MODERN : MCP_LEGACY;
+    if (has_envelope)
+        return 0;
+    if (message->kind == JSONRPC_NOTIFICATION && is_modern(headers->version)) {
+        *ret = MCP_MODERN;
+        return 0;
+    }
+    if (is_modern(headers->version))
+        return is_initialize ? refuse(problem, MCP_HEADER_MISMATCH, "initialize belongs to revisions before %s, but the MCP-Protocol-Version header names it",
+                                      MCP_MODERN_REVISION)
+                             : refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s in revision %s", MCP_META_VERSION, headers->version);
+    if (!is_initialize && headers->version && !mcp_revision_find(headers->version))
+        return refuse(problem, JSONRPC_INVALID_REQUEST,
+                      "MCP-Protocol-Version %.32s is not spoken here; accepted are 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28", headers->version);
+    return 0;
+}
+
+// ---- header values that may be base64 ----------------------------------------------------------------------------
+static int digit_of(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+// Standard padded base64, strictly. Allocated, NUL-terminated; NULL if it is not.
+static char *decode_base64(const char *text, size_t len)
+{
+    if (len % 4)
+        return NULL;
+    CLEANUP_FREE char *bytes = mem_alloc(len / 4 * 3 + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < len; i += 4) {
+        size_t pad = i + 4 < len ? 0 : (size_t)(text[i + 3] == '=') + (text[i + 3] == '=' && text[i + 2] == '=');
+        unsigned group = 0;
+        for (size_t k = 0; k < 4; k++) {
+            int digit = k < 4 - pad ? digit_of(text[i + k]) : 0;
+            if (digit < 0)
+                return NULL;
+            group = group << 6 | (unsigned)digit;
+        }
+        if ((pad == 1 && group & 0xFF) || (pad == 2 && group & 0xFFFF))
+            return NULL;
+        for (size_t k = 0; k < 3 - pad; k++)
+            bytes[count++] = (char)(group >> (16 - 8 * k));
+    }
+    return strlen(bytes) == count && utf8_is_valid(bytes, count) ? TAKE_PTR(bytes) : NULL;
+}
+
+// The text that a header value stands for; NULL if it is malformed.
+static char *decode_header(const char *value)
+{
+    size_t len = strlen(value);
+    if (len >= 11 && strncmp(value, "=?base64?", 9) == 0 && strcmp(value + len - 2, "?=") == 0)
+        return decode_base64(value + 9, len - 11);
+    for (const char *at = value; *at; at++)
+        if ((unsigned char)*at >= 0x7F || ((unsigned char)*at < 0x20 && *at != '\t'))
+            return NULL;
+    return mem_strdup(value);
+}
+
+// ---- modern requests ---------------------------------------------------------------------------------------------
+static int check_envelope(const struct jsonrpc_message *message, struct mcp_problem *problem)
+{
+    const json_t *meta = envelope(message);
+    if (!json_is_string(json_object_get(meta, MCP_META_VERSION)))
+        return refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s, a string", MCP_META_VERSION);
+    if (!json_is_object(json_object_get(meta, MCP_META_CAPABILITIES)))
+        return refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s, an object", MCP_META_CAPABILITIES);
+    return 0;
+}
+
+static int check_revision(const struct jsonrpc_message *message, struct mcp_problem *problem)
+{
+    const char *name = json_get_text(envelope(message), MCP_META_VERSION);
+    if (is_modern(name))
+        return 0;
+    refuse(problem, MCP_UNSUPPORTED_VERSION, "protocol revision %.32s is not spoken here", name);
+    problem->data = json_pack("{s:o, s:O}", "supported", mcp_modern_revisions(), "requested", json_object_get(envelope(message), MCP_META_VERSION));
+    return -1;
+}
+
+// Which member of params the Mcp-Name header repeats.
+static const char *named_member(const char *method)
+{
+    static const struct {
+        const char *method, *member;
+    } table[] = {{"tools/call", "name"}, {"prompts/get", "name"}, {"resources/read", "uri"}};
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (strcmp(table[i].method, method) == 0)
+            return table[i].member;
+    return NULL;
+}
+
+static int check_name_header(const struct jsonrpc_message *message, const struct mcp_headers *headers, struct mcp_problem *problem)
+{
+    const char *member = named_member(message->method);
+    if (!member)
+        return 0;
+    CLEANUP_FREE char *name = headers->name ? decode_header(headers->name) : NULL;
+    if (!name)
+        return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Name header is %s", headers->name ? "malformed" : "missing");
+    const char *wanted = json_get_text(message->params, member);
+    if (!wanted || strcmp(name, wanted) != 0)
+        return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Name header differs from params.%s", member);
+    return 0;
+}
+
+int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_headers *headers, struct mcp_problem *problem)
+{
+    if (check_envelope(message, problem) < 0)
+        return -1;
+    if (check_revision(message, problem) < 0)
+        return -1;
+    const char *version = json_get_text(envelope(message), MCP_META_VERSION);
+    if (!headers->version || strcmp(headers->version, version) != 0)
+        return refuse(problem, MCP_HEADER_MISMATCH, "the MCP-Protocol-Version header %s params._meta", headers->version ? "differs from" : "is missing beside");
+    if (!headers->method || strcmp(headers->method, message->method) != 0)
+        return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Method header %s", headers->method ? "differs from the method" : "is missing");
+    return check_name_header(message, headers, problem);
+}
+
+// ---- batches -----------------------------------------------------------------------------------------------------
+int mcp_check_batch(const json_t *array, const struct mcp_headers *headers, struct mcp_problem *problem)
+{
+    size_t count = json_array_size(array);
+    if (!count)
+        return refuse(problem, JSONRPC_INVALID_REQUEST, "a batch must not be empty");
+    if (count > MCP_BATCH_MAX)
+        return refuse(problem, JSONRPC_INVALID_REQUEST, "a batch holds at most %d messages", MCP_BATCH_MAX);
+    const struct mcp_revision *revision = headers->version ? mcp_revision_find(headers->version) : &revisions[0];
+    if (!revision || !revision->has_batches)
+        return refuse(problem, JSONRPC_INVALID_REQUEST, "batches are not part of protocol revision %.32s: send one message a request", headers->version);
+    for (size_t i = 0; i < count; i++) {
+        struct jsonrpc_message message;
+        jsonrpc_classify(json_array_get(array, i), &message);
+        if (message.method && strcmp(message.method, "initialize") == 0)
+            return refuse(problem, JSONRPC_INVALID_REQUEST, "initialize must not be part of a batch");
+        if (json_object_get(envelope(&message), MCP_META_VERSION))
+            return refuse(problem, JSONRPC_INVALID_REQUEST, "batches are not part of protocol revision %s", MCP_MODERN_REVISION);
+    }
+    return 0;
+}

@@ -1,0 +1,32 @@
+// Every tool there is, in the order of tools/list. A name that is not here is an unknown tool.
+#include "api/tools/run.h"
+#include "controller/base/cleanup.h"
+#include <string.h>
+
+const struct tool tools[] = {
+    {"sandbox_create", TOOL_WAITS, tool_run_sandbox_create},
+    {"sandbox_list", TOOL_READS, tool_run_sandbox_list},
+    {"sandbox_get", TOOL_READS, tool_run_sandbox_get},
+    {"sandbox_expose", TOOL_WAITS, tool_run_sandbox_expose},
+    {"sandbox_destroy", TOOL_WAITS, tool_run_sandbox_destroy},
+    {"workspace_list", TOOL_READS, tool_run_workspace_list},
+    {"bash", TOOL_WAITS, tool_run_bash},
+    {"bash_poll", TOOL_WAITS, tool_run_bash_poll},
+    {"bash_stop", TOOL_WAITS, tool_run_bash_stop},
+    {"server_config", TOOL_WAITS, tool_run_forwarded},
+    {"open_current_workspace", TOOL_WAITS, tool_run_forwarded},
+    {"tree", TOOL_WAITS, tool_run_forwarded},
+    {"search", TOOL_WAITS, tool_run_forwarded},
+    {"read", TOOL_WAITS, tool_run_forwarded},
+    {"write", TOOL_WAITS, tool_run_forwarded},
+    {"edit", TOOL_WAITS, tool_run_forwarded},
+};
+const size_t tool_count = ARRAY_LEN(tools);
+
+const struct tool *tool_find(const char *name)
+{
+    for (size_t i = 0; i < tool_count; i++)
+        if (strcmp(tools[i].name, name) == 0)
+            return &tools[i];
+    return NULL;
+}
