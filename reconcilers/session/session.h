@@ -24,13 +24,16 @@ struct lane_hello {
     bool has_sessions;                        // the extension of controller/base/guest_protocol.h
 };
 // Opens the lane over a started tool server (takes the descriptors) and does the MCP handshake within 15 s.
-// ready: result 0 with hello, or -1. died: later, once, when the connection ends (reason + last stderr lines).
+// ready: exactly once: result 0 with hello, or -1 (also when the lane is dropped first; the callback may come after that).
+// died: after a ready of 0, once, when the connection ends (reason + last stderr lines); never once lane_drop returned.
 typedef void (*lane_ready_fn)(void *arg, int result, const struct lane_hello *hello, const struct error *err);
 typedef void (*lane_died_fn)(void *arg, const char *sandbox_uid, const char *reason, const struct text_list *last_lines);
 void lane_open(struct lanes *lanes, const char *sandbox_uid, const char *public_workspace_id, struct driver_session *session,
                lane_ready_fn ready, lane_died_fn died, void *arg);
 // Expiry: closes the lane only if no call is queued or running and no activity (a call, an exec, a poll) is newer than
-// `idle_since`; returns true if it is now closed. A closed lane refuses calls with `closed_message`.
+// `idle_since`; returns true if no call can enter any more (closed, dead, or no such lane). A closed lane refuses calls
+// with `closed_message`. This and the other functions that return something wait for the loop thread: do not hold a lock
+// that a callback takes. The calls, lane_open, lane_close and lane_reopen never wait.
 bool lane_close_if_idle(struct lanes *lanes, const char *sandbox_uid, struct wall_time idle_since, const char *closed_message);
 void lane_reopen(struct lanes *lanes, const char *sandbox_uid); // the deletion could not be committed
 // Destroy: closes at once; queued and running calls are answered ERROR_STATE "destroyed".
@@ -63,7 +66,9 @@ struct lane_call *lane_request(struct lanes *lanes, const char *sandbox_uid, con
 // closed; does not count as activity.
 struct lane_call *lane_request_closed(struct lanes *lanes, const char *sandbox_uid, const char *method, json_t *params,
                                       int64_t deadline_ms, lane_answer_fn done, void *arg);
-// Ends the caller's interest: done will not run after this returns true; false: it ran or is running.
+// Ends the caller's interest: done will not run after this returns true; false: it ran or is running. Never waits, so it may
+// be called under the lock that `done` takes. What waits (for its turn, for output) ends; a tool that runs in the lane goes
+// on and keeps its turn; output of a Bash session that comes too late is kept for the next poll.
 bool lane_call_cancel(struct lane_call *call);
 // Every call ends by itself within LANE_CALL_DEADLINE_MS (waits: their own bound + 30 s), so handles need no free:
 // a handle is valid until done ran or cancel returned.
