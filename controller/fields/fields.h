@@ -31,7 +31,7 @@ struct field {
     const char *const *words;       // ENUM: indexed by value, NULL-terminated; an "" word means absent
     const struct field_table *fields; // OBJECT, LIST
     const char *key;                // LIST: merge key
-    int64_t min, max;               // INT, QUANTITY, MILLI: bounds if max > min; TEXT: max length in bytes (0: 4096)
+    int64_t min, max; // INT, QUANTITY, MILLI: bounds if max > min (INT64_MAX: none above); TEXT: max bytes (0: 4096)
     const char *default_json;       // default as JSON text, or NULL
     const char *column;             // printer column heading, or NULL
     int column_priority;            // 0 shown, 1 only wide

@@ -7,7 +7,6 @@
 #include "controller/fields/read.h"
 #include "controller/record.h"
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define MILLI_MAX 1000000000000.0 // beyond this a JSON number is not exact in thousandths
@@ -92,7 +91,10 @@ static void put_number(struct reading *r, const struct field *field, int64_t val
     word_bound(field, value, given);
     word_bound(field, field->min, min);
     word_bound(field, field->max, max);
-    problems_add(&r->problems, path, CAUSE_INVALID, "must be between %s and %s, inclusive, not %s", min, max, given);
+    if (field->max == INT64_MAX)
+        problems_add(&r->problems, path, CAUSE_INVALID, "must be at least %s, not %s", min, given);
+    else
+        problems_add(&r->problems, path, CAUSE_INVALID, "must be between %s and %s, inclusive, not %s", min, max, given);
 }
 
 static void read_int(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
@@ -127,9 +129,13 @@ static void read_quantity(struct reading *r, const struct field *field, const js
 static int milli_from_number(const json_t *json, int64_t *ret)
 {
     double milli = json_number_value(json) * 1000;
-    if (!(fabs(milli) < MILLI_MAX) || fabs(milli - nearbyint(milli)) > 1e-6)
+    if (!(milli >= 0 && milli < MILLI_MAX))
         return -1;
-    *ret = (int64_t)nearbyint(milli);
+    int64_t whole = (int64_t)(milli + 0.5);
+    double rest = milli - (double)whole;
+    if (rest > 1e-6 || rest < -1e-6)
+        return -1;
+    *ret = whole;
     return 0;
 }
 

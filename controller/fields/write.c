@@ -1,5 +1,6 @@
 // Struct → JSON.
 #include "controller/base/json.h"
+#include "controller/base/memory.h"
 #include "controller/base/time.h"
 #include "controller/fields/values.h"
 #include "controller/fields/write.h"
@@ -89,13 +90,16 @@ static json_t *write_time(const struct field *field, const void *at)
     return time.ms ? time_to_json(time) : NULL;
 }
 
+// An object has no presence of its own: one in which nothing is set is absent.
+static bool is_unset(const struct field_table *table, const void *at)
+{
+    CLEANUP_FREE void *unset = mem_alloc(table->size);
+    return fields_equal(table, at, unset);
+}
+
 static json_t *write_object(const struct field *field, const void *at)
 {
-    json_t *object = fields_to_json(field->fields, at);
-    if (json_object_size(object) || field->is_required)
-        return object;
-    json_decref(object);
-    return NULL;
+    return field->is_required || !is_unset(field->fields, at) ? fields_to_json(field->fields, at) : NULL;
 }
 
 static json_t *write_list(const struct field *field, const void *at)
