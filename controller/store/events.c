@@ -1,0 +1,107 @@
+#include "controller/store/internal.h"
+#include "controller/base/memory.h"
+#include "controller/base/utf8.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGE_MAX 1024
+#define TRIM_EVERY 64 // additions between looks at the total
+
+struct event {
+    char *uid, *name, *reason;
+    const char *kind, *type;
+    char message[MESSAGE_MAX];
+};
+
+static int add_event(struct store_tx *tx, const struct event *event, int64_t version, struct error *err)
+{
+    if (sql_run(tx->sql, SQL_EVENT_ADD, err, "ttttiitt", event->uid, event->type, event->reason, event->message, tx->now.ms, version,
+                event->name, event->kind) < 0 ||
+        sql_run(tx->sql, SQL_EVENTS_TRIM_OBJECT, err, "ti", event->uid, EVENTS_AN_OBJECT) < 0)
+        return -1;
+    return version % TRIM_EVERY ? 0 : sql_run(tx->sql, SQL_EVENTS_TRIM_ALL, err, "i", EVENTS_MAX);
+}
+
+static int put_event(struct store_tx *tx, void *arg, struct error *err)
+{
+    const struct event *event = arg;
+    int64_t version, counted;
+    if (sql_number(tx->sql, SQL_EVENT_VERSION, &version, err, "") < 0 ||
+        sql_number(tx->sql, SQL_EVENT_COUNT, &counted, err, "ttttiit", event->uid, event->type, event->reason, event->message, tx->now.ms,
+                   version, event->name) < 0)
+        return -1;
+    return counted ? 0 : add_event(tx, event, version, err);
+}
+
+static void free_event(void *arg, int result, const struct error *err)
+{
+    (void)result, (void)err; // an event is a remark: losing one under pressure loses nothing that is decided on
+    struct event *event = arg;
+    free(event->uid);
+    free(event->name);
+    free(event->reason);
+    free(event);
+}
+
+void store_event(struct store *store, const struct record *about, bool is_warning, const char *reason, const char *format, ...)
+{
+    struct event *event = mem_alloc(sizeof(*event));
+    event->uid = mem_strdup(about->meta.uid);
+    event->name = mem_strdup(about->meta.name);
+    event->reason = mem_strdup(reason);
+    event->kind = kind_info(about->kind)->name;
+    event->type = is_warning ? "Warning" : "Normal";
+    va_list args;
+    va_start(args, format);
+    vsnprintf(event->message, sizeof(event->message), format, args);
+    va_end(args);
+    event->message[utf8_cut(event->message, strlen(event->message))] = '\0';
+    writer_submit_event(store, put_event, free_event, event);
+}
+
+static struct store_event_row read_row(sqlite3_stmt *row)
+{
+    return (struct store_event_row){.id = sqlite3_column_int64(row, 0),
+                                    .uid = mem_strdup(sql_text(row, 1)),
+                                    .kind = mem_strdup(sql_text(row, 2)),
+                                    .name = mem_strdup(sql_text(row, 3)),
+                                    .type = mem_strdup(sql_text(row, 4)),
+                                    .reason = mem_strdup(sql_text(row, 5)),
+                                    .message = mem_strdup(sql_text(row, 6)),
+                                    .first_at = {sqlite3_column_int64(row, 7)},
+                                    .last_at = {sqlite3_column_int64(row, 8)},
+                                    .count = sqlite3_column_int64(row, 9)};
+}
+
+int store_list_events(struct store *store, const char *uid, size_t limit, struct store_event_row **ret, size_t *ret_count, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    sqlite3_stmt *stmt = sql_query(sql, uid ? SQL_EVENTS_OF : SQL_EVENTS_ALL, err, "ti", uid, (int64_t)limit);
+    struct store_event_row *rows = NULL;
+    size_t count = 0, room = 0;
+    int row = stmt ? 1 : -1;
+    while (row > 0 && (row = sql_next(sql, stmt, err)) > 0) {
+        if (count == room)
+            rows = mem_realloc_array(rows, room = room ? 2 * room : 16, sizeof(*rows));
+        rows[count++] = read_row(stmt);
+    }
+    readers_release(&store->readers, sql);
+    if (row < 0)
+        return store_events_free(rows, count), -1;
+    *ret = rows;
+    *ret_count = count;
+    return 0;
+}
+
+void store_events_free(struct store_event_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *texts[] = {rows[i].uid, rows[i].kind, rows[i].name, rows[i].type, rows[i].reason, rows[i].message};
+        for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); j++)
+            free(texts[j]);
+    }
+    free(rows);
+}

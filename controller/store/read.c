@@ -1,0 +1,118 @@
+// Reads of any thread: a connection of the pool, one transaction, copies.
+#include "controller/store/internal.h"
+#include "controller/base/buffer.h"
+#include "controller/base/memory.h"
+#include <string.h>
+
+#define PREFIX_MIN 8
+
+static int get(struct store *store, enum sql_statement which, enum kind kind, const char *key, struct record **ret, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = rows_get(store, sql, which, kind, key, ret, err);
+    readers_release(&store->readers, sql);
+    return r;
+}
+
+int store_get(struct store *store, enum kind kind, const char *name, struct record **ret, struct error *err)
+{
+    return get(store, SQL_GET_NAME, kind, name, ret, err);
+}
+
+int store_get_uid(struct store *store, enum kind kind, const char *uid, struct record **ret, struct error *err)
+{
+    return get(store, SQL_GET_UID, kind, uid, ret, err);
+}
+
+static int word_ambiguous(const struct record_list *list, const char *text, struct error *err)
+{
+    CLEANUP(buffer_free) struct buffer names = BUFFER_INIT(512);
+    for (size_t i = 0; i < list->count && i < 5; i++)
+        buffer_format(&names, "%s%s", i ? ", " : "", list->items[i]->meta.uid);
+    return error_set(err, ERROR_INVALID, "give more characters", "'%s' is the beginning of several uids: %s%s", text, buffer_text(&names),
+                     list->count > 5 ? ", …" : "");
+}
+
+static int list_prefix(struct store *store, enum kind kind, const char *text, struct record_list *ret, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    CLEANUP_FREE char *end = mem_format("%s\x7f", text);
+    int r = rows_list(store, sql, sql_query(sql, SQL_LIST_PREFIX, err, "ttt", kind_info(kind)->name, text, end), ret, err);
+    readers_release(&store->readers, sql);
+    return r;
+}
+
+int store_resolve(struct store *store, enum kind kind, const char *text, struct record **ret, struct error *err)
+{
+    struct error ignored = ERROR_INIT;
+    if (store_get(store, kind, text, ret, &ignored) == 0)
+        return 0;
+    if (ignored.code != ERROR_NOT_FOUND)
+        return error_copy(err, &ignored);
+    struct record_list list = {0};
+    if (strlen(text) >= PREFIX_MIN && list_prefix(store, kind, text, &list, err) < 0)
+        return -1;
+    int r = 0;
+    if (list.count == 0)
+        r = error_set(err, ERROR_NOT_FOUND, "give a name, a uid, or at least 8 characters of a uid", "there is no %s '%s'",
+                      kind_info(kind)->singular, text);
+    else if (list.count > 1 && strcmp(list.items[0]->meta.uid, text) != 0)
+        r = word_ambiguous(&list, text, err);
+    else
+        *ret = TAKE_PTR(list.items[0]);
+    record_list_free(&list);
+    return r;
+}
+
+static int read_revision(struct sql *sql, int64_t *ret, struct error *err)
+{
+    int64_t newest;
+    if (sql_number(sql, SQL_REVISION, &newest, err, "") < 0)
+        return -1;
+    *ret = newest ? newest : 1; // "0" means "any" to Kubernetes clients
+    return 0;
+}
+
+int store_list(struct store *store, enum kind kind, struct record_list *ret, int64_t *ret_revision, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int64_t revision = 0;
+    int r = sql_run(sql, SQL_BEGIN_READ, err, "");
+    if (r == 0) {
+        r = read_revision(sql, &revision, err);
+        if (r == 0)
+            r = rows_list(store, sql, sql_query(sql, SQL_LIST, err, "t", kind_info(kind)->name), ret, err);
+        sql_run(sql, SQL_COMMIT, NULL, "");
+    }
+    readers_release(&store->readers, sql);
+    if (r == 0 && ret_revision)
+        *ret_revision = revision;
+    return r;
+}
+
+int64_t store_revision(struct store *store)
+{
+    return atomic_load(&store->revision);
+}
+
+int store_get_secret(struct store *store, const char *uid, const char *name, char **ret, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    sqlite3_stmt *stmt = sql_query(sql, SQL_SECRET_GET, err, "tt", uid, name);
+    int row = stmt ? sql_next(sql, stmt, err) : -1;
+    if (row == 0)
+        error_set(err, ERROR_NOT_FOUND, NULL, "the record %s has no secret '%s'", uid, name);
+    if (row > 0)
+        *ret = mem_strdup(sql_text(stmt, 0));
+    sql_done(stmt);
+    readers_release(&store->readers, sql);
+    return row > 0 ? 0 : -1;
+}

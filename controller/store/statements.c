@@ -1,0 +1,70 @@
+#include "controller/store/sql.h"
+
+#define RECORD_COLUMNS                                                                                       \
+    "kind, uid, name, resource_version, generation, created_at, created_by, deletion_at, removed_at, meta, " \
+    "spec, status"
+
+const char *const sql_texts[SQL_COUNT] = {
+    [SQL_GET_NAME] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND name = ?2 AND removed_at IS NULL",
+    [SQL_GET_UID] = "SELECT " RECORD_COLUMNS " FROM records WHERE uid = ?2 AND kind = ?1",
+    [SQL_LIST] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL ORDER BY id",
+    [SQL_LIST_PREFIX] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND uid >= ?2 AND uid < ?3 AND removed_at IS NULL "
+                        "ORDER BY uid LIMIT 6",
+    [SQL_VERSION_OF] = "SELECT resource_version FROM records WHERE uid = ?1",
+    [SQL_REVISION] = "SELECT max(revision) FROM feed",
+    [SQL_FEED_OLDEST] = "SELECT min(revision) FROM feed",
+    [SQL_FEED_READ] = "SELECT revision, type, kind, before, after FROM feed WHERE revision > ?1 ORDER BY revision LIMIT ?2",
+    [SQL_FEED_KEPT_FROM] = "SELECT revision FROM feed WHERE at >= ?1 ORDER BY revision LIMIT 1",
+    [SQL_SECRET_GET] = "SELECT value FROM secrets WHERE uid = ?1 AND name = ?2",
+    [SQL_EVENTS_ALL] = "SELECT * FROM (SELECT id, uid, kind, name, type, reason, message, first_at, last_at, count, version "
+                       "FROM events ORDER BY version DESC LIMIT ?2) ORDER BY version",
+    [SQL_EVENTS_OF] = "SELECT * FROM (SELECT id, uid, kind, name, type, reason, message, first_at, last_at, count, version "
+                      "FROM events WHERE uid = ?1 ORDER BY version DESC LIMIT ?2) ORDER BY version",
+    [SQL_COUNT_LIVE] = "SELECT kind, count(*) FROM records WHERE removed_at IS NULL GROUP BY kind",
+    [SQL_ACTIVITY_ALL] = "SELECT r.uid, coalesce(a.at, r.created_at) FROM records r LEFT JOIN activity a ON a.uid = r.uid "
+                         "WHERE r.kind = 'Sandbox' AND r.removed_at IS NULL",
+    [SQL_HOLDER_OF_WORKSPACE] = "SELECT name FROM records WHERE workspace_uid = ?1 AND kind = 'Sandbox' AND removed_at IS NULL "
+                                "AND uid <> ?2",
+    [SQL_PENDING_APPROVAL] = "SELECT uid FROM records WHERE path = ?1 AND mode = ?2 AND kind = 'Approval' AND decision = 'pending' "
+                             "AND removed_at IS NULL AND uid <> ?3",
+    [SQL_EXPOSURE_OF_PORT] = "SELECT name FROM records WHERE sandbox_uid = ?1 AND port = ?2 AND kind = 'Exposure' "
+                             "AND removed_at IS NULL AND uid <> ?3",
+    [SQL_IS_LIVE] = "SELECT count(*) FROM records WHERE uid = ?1 AND removed_at IS NULL",
+    [SQL_INSTANCE] = "SELECT value FROM meta WHERE key = 'instance'",
+    [SQL_BEGIN_READ] = "BEGIN",
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_SAVEPOINT] = "SAVEPOINT request",
+    [SQL_RELEASE] = "RELEASE request",
+    [SQL_ROLLBACK_TO] = "ROLLBACK TO request",
+    [SQL_INSERT] = "INSERT INTO records (kind, uid, name, resource_version, generation, created_at, created_by, deletion_at, "
+                   "removed_at, meta, spec, status, workspace_uid, sandbox_uid, port, path, mode, decision) "
+                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+    [SQL_UPDATE] = "UPDATE records SET resource_version = ?4, generation = ?5, deletion_at = ?8, removed_at = ?9, meta = ?10, "
+                   "spec = ?11, status = ?12, workspace_uid = ?13, sandbox_uid = ?14, port = ?15, path = ?16, mode = ?17, "
+                   "decision = ?18 WHERE uid = ?2 AND kind = ?1 AND name = ?3 AND created_at = ?6 AND created_by = ?7",
+    [SQL_FEED_APPEND] = "INSERT INTO feed (revision, at, type, kind, uid, name, before, after) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [SQL_FEED_TRIM] = "DELETE FROM feed WHERE revision < ?1",
+    // A tombstone that another record still refers to stays until that one goes.
+    [SQL_TOMBSTONES_DROP] = "DELETE FROM records WHERE id IN (SELECT id FROM records r WHERE removed_at < ?1 "
+                            "AND NOT EXISTS (SELECT 1 FROM records c WHERE c.workspace_uid = r.uid) "
+                            "AND NOT EXISTS (SELECT 1 FROM records c WHERE c.sandbox_uid = r.uid) LIMIT ?2)",
+    [SQL_ACTIVITY_PUT] = "INSERT INTO activity (uid, at) VALUES (?1, ?2) ON CONFLICT (uid) DO UPDATE SET at = excluded.at "
+                         "WHERE at < excluded.at",
+    [SQL_ACTIVITY_DROP] = "DELETE FROM activity WHERE uid = ?1",
+    [SQL_SECRET_PUT] = "INSERT INTO secrets (uid, name, value) VALUES (?1, ?2, ?3) ON CONFLICT (uid, name) DO UPDATE SET "
+                       "value = excluded.value",
+    [SQL_SECRETS_DROP] = "DELETE FROM secrets WHERE uid = ?1",
+    [SQL_EVENT_VERSION] = "INSERT INTO meta (key, value) VALUES ('event_version', '1') ON CONFLICT (key) DO UPDATE SET "
+                          "value = CAST(value AS INTEGER) + 1 RETURNING CAST(value AS INTEGER)",
+    [SQL_EVENT_COUNT] = "UPDATE events SET count = count + 1, last_at = ?5, version = ?6, name = ?7 "
+                        "WHERE uid = ?1 AND type = ?2 AND reason = ?3 AND message = ?4 RETURNING id",
+    [SQL_EVENT_ADD] = "INSERT INTO events (uid, type, reason, message, first_at, last_at, version, name, kind, count) "
+                      "VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, 1)",
+    [SQL_EVENTS_TRIM_OBJECT] = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE uid = ?1 ORDER BY version DESC "
+                               "LIMIT -1 OFFSET ?2)",
+    [SQL_EVENTS_TRIM_ALL] = "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY version DESC LIMIT -1 OFFSET ?1)",
+    [SQL_EVENTS_TRIM_AGE] = "DELETE FROM events WHERE last_at < ?1",
+    [SQL_META_PUT] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)",
+};
