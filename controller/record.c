@@ -45,5 +45,6 @@ bool record_spec_equals(const struct record *a, const struct record *b)
 
 int record_check_update(const struct record *before, const struct record *after, struct error *err)
 {
-    return fields_check_immutable(kind_spec_table(after->kind), &before->spec, &after->spec, "spec", NULL, err);
+    return fields_check_immutable(kind_spec_table(after->kind), &before->spec, &after->spec, "spec", NULL,
+                                  err);
 }

@@ -6,14 +6,13 @@
 #include <assert.h>
 #include <string.h>
 
-
 // Where each kind's status keeps the parts that all of them have.
 struct status_parts {
     size_t conditions, phase;
 };
-#define STATUS_PARTS(type)                                                                                     \
-    {                                                                                                          \
-        offsetof(struct type, conditions), offsetof(struct type, phase)                                        \
+#define STATUS_PARTS(type)                                                                                   \
+    {                                                                                                        \
+        offsetof(struct type, conditions), offsetof(struct type, phase)                                      \
     }
 static const struct status_parts parts[KIND_COUNT] = {
     [KIND_WORKSPACE] = STATUS_PARTS(workspace_status), [KIND_APPROVAL] = STATUS_PARTS(approval_status),
@@ -73,8 +72,8 @@ static bool replace_if_other(char **at, const char *text)
     return true;
 }
 
-bool record_set_condition(struct record *record, const char *type, enum condition_status status, struct wall_time now,
-                          const char *reason, const char *message_format, ...)
+bool record_set_condition(struct record *record, const char *type, enum condition_status status,
+                          struct wall_time now, const char *reason, const char *message_format, ...)
 {
     assert(type && *type && reason && *reason);
     va_list args;
@@ -110,7 +109,8 @@ bool record_drop_condition(struct record *record, const char *type)
     return true;
 }
 
-// ---- phase --------------------------------------------------------------------------------------------------------
+// ---- phase
+// --------------------------------------------------------------------------------------------------------
 // For each kind the first rule that holds gives the word; the last rule of each always holds.
 static bool is_removed(const struct record *r)
 {
@@ -134,12 +134,15 @@ static bool is_rejected(const struct record *r)
 
 struct phase_rule {
     const char *word;
-    const char *condition;                    // must be True; or
+    const char *condition;                      // must be True; or
     bool (*holds)(const struct record *record); // must hold; or neither: always
 };
 static const struct phase_rule workspace_rules[] = {
-    {"trashed", CONDITION_TRASHED, NULL}, {"revoked", CONDITION_REVOKED, NULL}, {"retained", CONDITION_RETAINED, NULL},
-    {"approved", CONDITION_READY, NULL},  {"pending", NULL, NULL},
+    {"trashed", CONDITION_TRASHED, NULL},
+    {"revoked", CONDITION_REVOKED, NULL},
+    {"retained", CONDITION_RETAINED, NULL},
+    {"approved", CONDITION_READY, NULL},
+    {"pending", NULL, NULL},
 };
 static const struct phase_rule approval_rules[] = {
     {"revoked", CONDITION_REVOKED, NULL},
@@ -148,7 +151,7 @@ static const struct phase_rule approval_rules[] = {
     {"pending", NULL, NULL},
 };
 static const struct phase_rule sandbox_rules[] = {
-    {"destroyed", NULL, is_removed},     {"destroying", NULL, is_deleting}, {"failed", CONDITION_FAILED, NULL},
+    {"destroyed", NULL, is_removed},    {"destroying", NULL, is_deleting}, {"failed", CONDITION_FAILED, NULL},
     {"running", CONDITION_READY, NULL}, {"creating", NULL, NULL},
 };
 static const struct phase_rule session_rules[] = {

@@ -90,8 +90,10 @@ json_t *record_to_json(const struct record *record)
 int record_spec_from_json(struct record *record, const json_t *spec, json_t **ret_causes, struct error *err)
 {
     CLEANUP_JSON json_t *causes = json_array();
-    CLEANUP_JSON json_t *nothing = spec ? NULL : json_object(); // a manifest without spec: defaults and what is missing
-    if (fields_from_json(kind_spec_table(record->kind), spec ? spec : nothing, &record->spec, true, "spec", causes, err) == 0)
+    CLEANUP_JSON json_t *nothing =
+        spec ? NULL : json_object(); // a manifest without spec: defaults and what is missing
+    if (fields_from_json(kind_spec_table(record->kind), spec ? spec : nothing, &record->spec, true, "spec",
+                         causes, err) == 0)
         return 0;
     if (ret_causes)
         *ret_causes = TAKE_PTR(causes);
@@ -99,7 +101,8 @@ int record_spec_from_json(struct record *record, const json_t *spec, json_t **re
 }
 
 // What the store itself wrote cannot be the caller's mistake.
-static int read_stored(const struct field_table *table, const json_t *json, void *to, const char *path, struct error *err)
+static int read_stored(const struct field_table *table, const json_t *json, void *to, const char *path,
+                       struct error *err)
 {
     if (fields_from_json(table, json, to, false, path, NULL, err) == 0)
         return 0;

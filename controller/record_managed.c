@@ -31,7 +31,8 @@ static json_t *diff_records(const struct record *from, const struct record *to)
     CLEANUP_JSON json_t *after = record_spec_to_json(to);
     json_t *set = json_object(), *metadata = json_object();
     put_set(metadata, "f:labels", diff_maps(from ? &from->meta.labels : NULL, &to->meta.labels));
-    put_set(metadata, "f:annotations", diff_maps(from ? &from->meta.annotations : NULL, &to->meta.annotations));
+    put_set(metadata, "f:annotations",
+            diff_maps(from ? &from->meta.annotations : NULL, &to->meta.annotations));
     put_set(set, "f:metadata", metadata);
     put_set(set, "f:spec", owned_diff(kind_spec_table(to->kind), before, after));
     return set;
@@ -61,8 +62,9 @@ static json_t *entry_of(json_t *entries, const char *manager)
     for (size_t i = 0; i < json_array_size(entries); i++)
         if (is_update_by(json_array_get(entries, i), manager))
             return json_array_get(entries, i);
-    json_t *entry = json_pack("{s:o, s:s, s:s, s:s, s:{}}", "manager", json_from_text(manager), "operation", "Update", "apiVersion",
-                              API_GROUP "/" API_VERSION, "fieldsType", "FieldsV1", "fieldsV1");
+    json_t *entry =
+        json_pack("{s:o, s:s, s:s, s:s, s:{}}", "manager", json_from_text(manager), "operation", "Update",
+                  "apiVersion", API_GROUP "/" API_VERSION, "fieldsType", "FieldsV1", "fieldsV1");
     json_array_append_new(entries, entry);
     return entry;
 }
@@ -124,7 +126,8 @@ static void bound_managers(json_t *entries, const json_t *newest)
         merge_oldest(entries, newest);
 }
 
-void record_touch_managed(struct record *record, const struct record *before, const char *manager, struct wall_time now)
+void record_touch_managed(struct record *record, const struct record *before, const char *manager,
+                          struct wall_time now)
 {
     CLEANUP_JSON json_t *changed = diff_records(before, record);
     CLEANUP_JSON json_t *touched = before ? diff_records(record, before) : json_object();

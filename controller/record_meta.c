@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAP_MAX 128                         // labels, annotations
-#define ANNOTATIONS_MAX_BYTES (256 * 1024)  // all keys and values, as Kubernetes has it
+#define MAP_MAX 128                        // labels, annotations
+#define ANNOTATIONS_MAX_BYTES (256 * 1024) // all keys and values, as Kubernetes has it
 
 struct meta_reading {
     struct record_meta *meta; // becomes the record's if there is no problem
@@ -19,7 +19,8 @@ struct meta_reading {
 };
 typedef void meta_reader(struct meta_reading *r, const json_t *value, const struct field_path *path);
 
-static bool read_string(struct meta_reading *r, const json_t *value, const char **ret, const struct field_path *path)
+static bool read_string(struct meta_reading *r, const json_t *value, const char **ret,
+                        const struct field_path *path)
 {
     if (!json_is_string(value)) {
         problems_add(&r->problems, path, CAUSE_TYPE, "must be a string");
@@ -63,18 +64,20 @@ static void read_ignored(struct meta_reading *r, const json_t *value, const stru
 static void refuse_namespace(struct meta_reading *r, const json_t *value, const struct field_path *path)
 {
     if (!json_is_string(value) || json_string_length(value))
-        problems_add(&r->problems, path, CAUSE_FORBIDDEN, "may not be specified: the kinds of chat2shell have no namespaces");
+        problems_add(&r->problems, path, CAUSE_FORBIDDEN,
+                     "may not be specified: the kinds of chat2shell have no namespaces");
 }
 
 static void refuse_generate_name(struct meta_reading *r, const json_t *value, const struct field_path *path)
 {
     if (!json_is_string(value) || json_string_length(value))
-        problems_add(&r->problems, path, CAUSE_FORBIDDEN, "may not be specified: leave out `name` to get one from the uid");
+        problems_add(&r->problems, path, CAUSE_FORBIDDEN,
+                     "may not be specified: leave out `name` to get one from the uid");
 }
 
 // Reads an object of strings with qualified keys; answers how many bytes it holds.
-static size_t read_map(struct meta_reading *r, const json_t *value, struct text_map *map, bool (*is_value)(const char *),
-                       const char *value_form, const struct field_path *path)
+static size_t read_map(struct meta_reading *r, const json_t *value, struct text_map *map,
+                       bool (*is_value)(const char *), const char *value_form, const struct field_path *path)
 {
     const char *key, *text;
     json_t *item;
@@ -92,7 +95,8 @@ static size_t read_map(struct meta_reading *r, const json_t *value, struct text_
         struct field_path at = {.up = path, .name = key};
         if (!name_is_qualified(key))
             problems_add(&r->problems, &at, CAUSE_INVALID,
-                         "key must be a name of letters, digits, '-', '_' and '.', at most 63 characters, with an optional DNS prefix and '/'");
+                         "key must be a name of letters, digits, '-', '_' and '.', at most 63 characters, "
+                         "with an optional DNS prefix and '/'");
         else if (!read_string(r, item, &text, &at))
             continue;
         else if (!is_value(text))
@@ -107,7 +111,9 @@ static size_t read_map(struct meta_reading *r, const json_t *value, struct text_
 static void read_labels(struct meta_reading *r, const json_t *value, const struct field_path *path)
 {
     read_map(r, value, &r->meta->labels, name_is_label_value,
-             "must be empty or at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit", path);
+             "must be empty or at most 63 letters, digits, '-', '_' and '.', starting and ending with a "
+             "letter or digit",
+             path);
 }
 
 static bool is_any_text(const char *text)
@@ -120,7 +126,8 @@ static void read_annotations(struct meta_reading *r, const json_t *value, const 
 {
     struct text_map *map = &r->meta->annotations;
     if (read_map(r, value, map, is_any_text, "", path) > ANNOTATIONS_MAX_BYTES)
-        problems_add(&r->problems, path, CAUSE_INVALID, "must be no more than %d bytes together", ANNOTATIONS_MAX_BYTES);
+        problems_add(&r->problems, path, CAUSE_INVALID, "must be no more than %d bytes together",
+                     ANNOTATIONS_MAX_BYTES);
     const char *created_by = text_map_get(map, ANNOTATION_CREATED_BY);
     struct field_path at = {.up = path, .name = ANNOTATION_CREATED_BY};
     if (created_by && r->meta->created_by && strcmp(created_by, r->meta->created_by) != 0)
@@ -156,10 +163,12 @@ static void report_unknown(struct meta_reading *r, const char *name, const struc
         known[i] = members[i].name;
     const char *nearest = problems_nearest(name, known, ARRAY_LEN(known));
     CLEANUP_FREE char *quoted = problems_quote(name);
-    problems_add(&r->problems, path, CAUSE_UNKNOWN, nearest ? "unknown field %s; did you mean `%s`?" : "unknown field %s", quoted, nearest);
+    problems_add(&r->problems, path, CAUSE_UNKNOWN,
+                 nearest ? "unknown field %s; did you mean `%s`?" : "unknown field %s", quoted, nearest);
 }
 
-static void read_member(struct meta_reading *r, const char *name, const json_t *value, const struct field_path *up)
+static void read_member(struct meta_reading *r, const char *name, const json_t *value,
+                        const struct field_path *up)
 {
     struct field_path path = {.up = up, .name = name};
     for (size_t i = 0; i < ARRAY_LEN(members); i++)

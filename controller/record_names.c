@@ -14,7 +14,8 @@
 // Only `allowed` characters, of which the first and the last are from `ends`.
 static bool is_word(const char *text, size_t len, size_t max, const char *allowed, const char *ends)
 {
-    return len && len <= max && strspn(text, allowed) >= len && strchr(ends, text[0]) && strchr(ends, text[len - 1]);
+    return len && len <= max && strspn(text, allowed) >= len && strchr(ends, text[0]) &&
+           strchr(ends, text[len - 1]);
 }
 
 static bool is_dns_label(const char *text, size_t len)
@@ -41,7 +42,8 @@ int record_check_name(const char *name, struct error *err)
         return 0;
     CLEANUP_FREE char *quoted = problems_quote(name);
     return error_set(err, ERROR_INVALID, "choose a name like 'dev' or 'my-sandbox-2'",
-                     "name %s must be a lower-case DNS label: letters, digits and '-', at most 63 characters, starting and "
+                     "name %s must be a lower-case DNS label: letters, digits and '-', at most 63 "
+                     "characters, starting and "
                      "ending with a letter or digit",
                      quoted);
 }

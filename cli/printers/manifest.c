@@ -11,7 +11,8 @@
 
 static void add_document(struct manifest *manifest, json_t *value, const struct yaml_node *lines)
 {
-    manifest->documents = mem_realloc_array(manifest->documents, manifest->count + 1, sizeof(*manifest->documents));
+    manifest->documents =
+        mem_realloc_array(manifest->documents, manifest->count + 1, sizeof(*manifest->documents));
     manifest->documents[manifest->count++] = (struct manifest_document){json_incref(value), lines};
 }
 
@@ -27,13 +28,15 @@ static const struct yaml_node *child_of(const struct yaml_node *node, const char
 static bool is_list(const json_t *value)
 {
     const char *kind = json_get_text(value, "kind"), *version = json_get_text(value, "apiVersion");
-    return kind && version && strcmp(kind, LIST_KIND) == 0 && strcmp(version, "v1") == 0 && json_is_array(json_object_get(value, "items"));
+    return kind && version && strcmp(kind, LIST_KIND) == 0 && strcmp(version, "v1") == 0 &&
+           json_is_array(json_object_get(value, "items"));
 }
 
 static void take_document(void *arg, json_t *value, struct yaml_node *root)
 {
     struct manifest *manifest = arg;
-    manifest->trees = mem_realloc_array(manifest->trees, manifest->tree_count + 1, sizeof(struct yaml_node *));
+    manifest->trees =
+        mem_realloc_array(manifest->trees, manifest->tree_count + 1, sizeof(struct yaml_node *));
     manifest->trees[manifest->tree_count++] = root;
     const json_t *items = is_list(value) ? json_object_get(value, "items") : NULL;
     if (items) {
@@ -50,15 +53,17 @@ static int check_objects(const struct manifest *manifest, struct error *err)
 {
     for (size_t i = 0; i < manifest->count; i++)
         if (!json_is_object(manifest->documents[i].value))
-            return error_set(err, ERROR_INVALID, "start with `apiVersion`, `kind` and `metadata`", "%s:%zu: must be an object",
-                             manifest->file, manifest->documents[i].lines->line);
+            return error_set(err, ERROR_INVALID, "start with `apiVersion`, `kind` and `metadata`",
+                             "%s:%zu: must be an object", manifest->file, manifest->documents[i].lines->line);
     if (!manifest->count)
-        return error_set(err, ERROR_INVALID, "give at least one object with `apiVersion`, `kind` and `metadata`", "%s: holds no objects",
-                         manifest->file);
+        return error_set(err, ERROR_INVALID,
+                         "give at least one object with `apiVersion`, `kind` and `metadata`",
+                         "%s: holds no objects", manifest->file);
     return 0;
 }
 
-// ---- JSON input ----------------------------------------------------------------------------------------------------
+// ---- JSON input
+// ----------------------------------------------------------------------------------------------------
 static bool is_json_like(const char *bytes, size_t len)
 {
     size_t i = 0;
@@ -81,7 +86,8 @@ static int hex_value(const char *at, size_t len)
     return value;
 }
 
-// Length of the UTF-8 character that the surrogate pair at `at` ("\ud83d\ude00") stands for, 0 if there is none.
+// Length of the UTF-8 character that the surrogate pair at `at` ("\ud83d\ude00") stands for, 0 if there is
+// none.
 static size_t join_pair(const char *at, size_t len, char to[4])
 {
     int high = hex_value(at, len), low = len >= 12 ? hex_value(at + 6, len - 6) : -1;
@@ -95,7 +101,8 @@ static size_t join_pair(const char *at, size_t len, char to[4])
     return 4;
 }
 
-// JSON writes characters beyond U+FFFF as two escapes, which YAML does not know: they become the character itself.
+// JSON writes characters beyond U+FFFF as two escapes, which YAML does not know: they become the character
+// itself.
 static void join_surrogates(struct buffer *text)
 {
     size_t to = 0;
@@ -111,13 +118,15 @@ static void join_surrogates(struct buffer *text)
     text->len = to;
 }
 
-// ---- the public functions ------------------------------------------------------------------------------------------
+// ---- the public functions
+// ------------------------------------------------------------------------------------------
 static int parse_text(const char *file, struct buffer *text, struct manifest *ret, struct error *err)
 {
     CLEANUP(manifest_free) struct manifest manifest = {.file = mem_strdup(file)};
     if (is_json_like(buffer_text(text), text->len))
         join_surrogates(text);
-    if (yaml_parse(file, buffer_text(text), text->len, take_document, &manifest, err) < 0 || check_objects(&manifest, err) < 0)
+    if (yaml_parse(file, buffer_text(text), text->len, take_document, &manifest, err) < 0 ||
+        check_objects(&manifest, err) < 0)
         return -1;
     *ret = manifest;
     manifest = (struct manifest){0};
@@ -126,7 +135,8 @@ static int parse_text(const char *file, struct buffer *text, struct manifest *re
 
 static int refuse_size(const char *file, struct error *err)
 {
-    return error_set(err, ERROR_TOO_LARGE, "split it into several files", "%s: larger than %d bytes", file, MANIFEST_MAX_BYTES);
+    return error_set(err, ERROR_TOO_LARGE, "split it into several files", "%s: larger than %d bytes", file,
+                     MANIFEST_MAX_BYTES);
 }
 
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest *ret, struct error *err)
@@ -191,7 +201,8 @@ size_t manifest_line(const struct manifest *manifest, size_t document, const cha
     while (*path) {
         size_t len = 0;
         path += *path == '.';
-        const struct yaml_node *next = *path == '[' ? item_at(node, path, &len) : longest_child(node, path, &len);
+        const struct yaml_node *next =
+            *path == '[' ? item_at(node, path, &len) : longest_child(node, path, &len);
         if (!next)
             break;
         node = next;
@@ -204,6 +215,7 @@ char *manifest_word_cause(const struct manifest *manifest, size_t document, cons
 {
     const char *field = json_get_text(cause, "field"), *message = json_get_text(cause, "message");
     bool has_field = field && *field;
-    return mem_format("%s:%zu: %s%s%s", manifest->file, manifest_line(manifest, document, has_field ? field : ""), has_field ? field : "",
+    return mem_format("%s:%zu: %s%s%s", manifest->file,
+                      manifest_line(manifest, document, has_field ? field : ""), has_field ? field : "",
                       has_field ? ": " : "", message ? message : "is invalid");
 }

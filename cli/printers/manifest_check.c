@@ -21,7 +21,8 @@ static void check_names(const json_t *value, struct field_problem_list *problems
         struct field_path path = {.name = name};
         const char *nearest = problems_nearest(name, top_fields, ARRAY_LEN(top_fields));
         CLEANUP_FREE char *quoted = problems_quote(name);
-        problems_add(problems, &path, CAUSE_UNKNOWN, nearest ? "unknown field %s; did you mean `%s`?" : "unknown field %s", quoted, nearest);
+        problems_add(problems, &path, CAUSE_UNKNOWN,
+                     nearest ? "unknown field %s; did you mean `%s`?" : "unknown field %s", quoted, nearest);
     }
 }
 
@@ -60,13 +61,15 @@ static const struct kind_info *check_kind(const json_t *value, struct field_prob
     const char *nearest = problems_nearest(kind, known, KIND_COUNT);
     CLEANUP_FREE char *quoted = problems_quote(kind);
     problems_add(problems, &path, CAUSE_WORD,
-                 nearest ? "unknown kind %s; did you mean '%s'?"
-                         : "unknown kind %s; must be 'Workspace', 'Approval', 'Sandbox', 'Session' or 'Exposure'",
+                 nearest
+                     ? "unknown kind %s; did you mean '%s'?"
+                     : "unknown kind %s; must be 'Workspace', 'Approval', 'Sandbox', 'Session' or 'Exposure'",
                  quoted, nearest);
     return NULL;
 }
 
-int manifest_check(const struct manifest *manifest, size_t document, const struct kind_info **ret_info, json_t *causes, struct error *err)
+int manifest_check(const struct manifest *manifest, size_t document, const struct kind_info **ret_info,
+                   json_t *causes, struct error *err)
 {
     const json_t *value = manifest->documents[document].value;
     struct field_problem_list problems = {0};

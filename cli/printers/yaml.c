@@ -1,5 +1,6 @@
-// The walk over libyaml's events. libyaml has no depth limit, is quadratic on nesting, and accepts duplicate keys,
-// unknown tags, aliases and NUL: everything is counted on events, and the first wrong one ends the parse.
+// The walk over libyaml's events. libyaml has no depth limit, is quadratic on nesting, and accepts duplicate
+// keys, unknown tags, aliases and NUL: everything is counted on events, and the first wrong one ends the
+// parse.
 #include "cli/printers/yaml.h"
 #include "cli/printers/manifest.h"
 #include "controller/base/cleanup.h"
@@ -37,9 +38,10 @@ void yaml_node_free(struct yaml_node *node)
 #define FLATTEN "write it flatter or split it into several files"
 #define PLAIN_YAML "write the value out: manifests are plain YAML without anchors, aliases and tags"
 
-static int refuse(struct walk *w, const yaml_mark_t *at, enum error_code code, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-static int refuse(struct walk *w, const yaml_mark_t *at, enum error_code code, const char *hint, const char *format, ...)
+static int refuse(struct walk *w, const yaml_mark_t *at, enum error_code code, const char *hint,
+                  const char *format, ...) __attribute__((format(printf, 5, 6)));
+static int refuse(struct walk *w, const yaml_mark_t *at, enum error_code code, const char *hint,
+                  const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -48,7 +50,8 @@ static int refuse(struct walk *w, const yaml_mark_t *at, enum error_code code, c
     return error_set(w->err, code, hint, "%s:%zu:%zu: %s", w->file, at->line + 1, at->column + 1, what);
 }
 
-// ---- what libyaml itself refuses ----------------------------------------------------------------------------------
+// ---- what libyaml itself refuses
+// ----------------------------------------------------------------------------------
 static yaml_mark_t mark_of_offset(const struct walk *w, size_t offset)
 {
     yaml_mark_t mark = {0};
@@ -73,7 +76,8 @@ static int refuse_syntax(struct walk *w)
         return refuse(w, &mark, ERROR_INVALID, "save the file as UTF-8 text", "%s", problem);
     }
     if (is_tab_at(w, &p->problem_mark))
-        return refuse(w, &p->problem_mark, ERROR_INVALID, "indent with blanks", "a tab cannot be used here: YAML does not allow tabs for indentation");
+        return refuse(w, &p->problem_mark, ERROR_INVALID, "indent with blanks",
+                      "a tab cannot be used here: YAML does not allow tabs for indentation");
     if (p->context)
         return refuse(w, &p->problem_mark, ERROR_INVALID, NULL, "%s (%s)", problem, p->context);
     return refuse(w, &p->problem_mark, ERROR_INVALID, NULL, "%s", problem);
@@ -84,7 +88,8 @@ static int next_event(struct walk *w, yaml_event_t *event)
     return yaml_parser_parse(&w->parser, event) ? 0 : refuse_syntax(w);
 }
 
-// ---- values --------------------------------------------------------------------------------------------------------
+// ---- values
+// --------------------------------------------------------------------------------------------------------
 static const yaml_char_t *anchor_of(const yaml_event_t *event)
 {
     switch (event->type) {
@@ -117,11 +122,14 @@ static int check_node(struct walk *w, const yaml_event_t *event, size_t depth)
 {
     const yaml_mark_t *at = &event->start_mark;
     if (event->type == YAML_ALIAS_EVENT)
-        return refuse(w, at, ERROR_INVALID, PLAIN_YAML, "the alias '*%.40s' is not allowed", (const char *)event->data.alias.anchor);
+        return refuse(w, at, ERROR_INVALID, PLAIN_YAML, "the alias '*%.40s' is not allowed",
+                      (const char *)event->data.alias.anchor);
     if (anchor_of(event))
-        return refuse(w, at, ERROR_INVALID, PLAIN_YAML, "the anchor '&%.40s' is not allowed", (const char *)anchor_of(event));
+        return refuse(w, at, ERROR_INVALID, PLAIN_YAML, "the anchor '&%.40s' is not allowed",
+                      (const char *)anchor_of(event));
     if (tag_of(event))
-        return refuse(w, at, ERROR_INVALID, PLAIN_YAML, "the tag '%.40s' is not allowed", (const char *)tag_of(event));
+        return refuse(w, at, ERROR_INVALID, PLAIN_YAML, "the tag '%.40s' is not allowed",
+                      (const char *)tag_of(event));
     if (depth > MANIFEST_MAX_DEPTH)
         return refuse(w, at, ERROR_TOO_LARGE, FLATTEN, "nested deeper than %d levels", MANIFEST_MAX_DEPTH);
     if (++w->nodes > MANIFEST_MAX_NODES)
@@ -151,7 +159,8 @@ static struct yaml_node *add_child(struct yaml_node *node)
     return child;
 }
 
-static int read_value(struct walk *w, const yaml_event_t *event, size_t depth, struct yaml_node *node, json_t **ret);
+static int read_value(struct walk *w, const yaml_event_t *event, size_t depth, struct yaml_node *node,
+                      json_t **ret);
 
 static int read_list(struct walk *w, size_t depth, struct yaml_node *node, json_t **ret)
 {
@@ -180,7 +189,8 @@ static size_t line_of_key(const struct yaml_node *node, const char *key)
     return node->line;
 }
 
-static int check_key(struct walk *w, const yaml_event_t *event, size_t depth, const json_t *object, const struct yaml_node *node)
+static int check_key(struct walk *w, const yaml_event_t *event, size_t depth, const json_t *object,
+                     const struct yaml_node *node)
 {
     const char *key = (const char *)event->data.scalar.value;
     if (check_node(w, event, depth) < 0)
@@ -192,11 +202,12 @@ static int check_key(struct walk *w, const yaml_event_t *event, size_t depth, co
     if (!json_object_get(object, key))
         return 0;
     CLEANUP_FREE char *quoted = problems_quote(key);
-    return refuse(w, &event->start_mark, ERROR_INVALID, "keep one of the two", "key %s is given twice, first in line %zu", quoted,
-                  line_of_key(node, key));
+    return refuse(w, &event->start_mark, ERROR_INVALID, "keep one of the two",
+                  "key %s is given twice, first in line %zu", quoted, line_of_key(node, key));
 }
 
-static int read_member(struct walk *w, const yaml_event_t *key_event, size_t depth, struct yaml_node *node, json_t *object)
+static int read_member(struct walk *w, const yaml_event_t *key_event, size_t depth, struct yaml_node *node,
+                       json_t *object)
 {
     CLEANUP(yaml_event_delete) yaml_event_t event = {0};
     const char *key = (const char *)key_event->data.scalar.value;
@@ -228,7 +239,8 @@ static int read_mapping(struct walk *w, size_t depth, struct yaml_node *node, js
     return 0;
 }
 
-static int read_value(struct walk *w, const yaml_event_t *event, size_t depth, struct yaml_node *node, json_t **ret)
+static int read_value(struct walk *w, const yaml_event_t *event, size_t depth, struct yaml_node *node,
+                      json_t **ret)
 {
     if (!node->line)
         node->line = event->start_mark.line + 1;
@@ -242,7 +254,8 @@ static int read_value(struct walk *w, const yaml_event_t *event, size_t depth, s
     return read_scalar(w, event, ret);
 }
 
-// ---- documents -----------------------------------------------------------------------------------------------------
+// ---- documents
+// -----------------------------------------------------------------------------------------------------
 static int read_document(struct walk *w, const yaml_event_t *start, yaml_document_fn *fn, void *arg)
 {
     CLEANUP(yaml_event_delete) yaml_event_t event = {0};
@@ -273,7 +286,8 @@ static int read_stream(struct walk *w, yaml_document_fn *fn, void *arg)
     }
 }
 
-int yaml_parse(const char *file, const char *bytes, size_t len, yaml_document_fn *fn, void *arg, struct error *err)
+int yaml_parse(const char *file, const char *bytes, size_t len, yaml_document_fn *fn, void *arg,
+               struct error *err)
 {
     struct walk w = {.file = file, .bytes = bytes, .len = len, .err = err};
     if (!yaml_parser_initialize(&w.parser))

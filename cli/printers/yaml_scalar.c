@@ -1,5 +1,5 @@
-// The YAML 1.2 core schema: null, booleans, integers, floats; everything else is a string. `yes`, `on`, `1:30` and
-// dates are strings.
+// The YAML 1.2 core schema: null, booleans, integers, floats; everything else is a string. `yes`, `on`,
+// `1:30` and dates are strings.
 #include "cli/printers/yaml.h"
 #include "controller/base/cleanup.h"
 #include <errno.h>
@@ -15,7 +15,8 @@ static bool is_one_of(const char *text, const char *const *words, size_t count)
     return false;
 }
 
-#define IS_ONE_OF(text, ...) is_one_of(text, (const char *const[]){__VA_ARGS__}, ARRAY_LEN(((const char *const[]){__VA_ARGS__})))
+#define IS_ONE_OF(text, ...)                                                                                 \
+    is_one_of(text, (const char *const[]){__VA_ARGS__}, ARRAY_LEN(((const char *const[]){__VA_ARGS__})))
 
 static const char *skip_sign(const char *text)
 {
@@ -30,7 +31,8 @@ static int integer_base(const char *text)
         return 10;
     if (strncmp(text, "0o", 2) == 0 && text[2] && strspn(text + 2, "01234567") == strlen(text + 2))
         return 8;
-    if (strncmp(text, "0x", 2) == 0 && text[2] && strspn(text + 2, "0123456789abcdefABCDEF") == strlen(text + 2))
+    if (strncmp(text, "0x", 2) == 0 && text[2] &&
+        strspn(text + 2, "0123456789abcdefABCDEF") == strlen(text + 2))
         return 16;
     return 0;
 }

@@ -2,8 +2,8 @@
 #include "controller/fields/problems.h"
 #include "controller/fields/values.h"
 
-static void find_changes(const struct field_table *table, const void *before, const void *after, const struct field_path *up,
-                         struct field_problem_list *problems)
+static void find_changes(const struct field_table *table, const void *before, const void *after,
+                         const struct field_path *up, struct field_problem_list *problems)
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct field *field = &table->fields[i];
@@ -17,8 +17,8 @@ static void find_changes(const struct field_table *table, const void *before, co
     }
 }
 
-int fields_check_immutable(const struct field_table *table, const void *before, const void *after, const char *path,
-                           json_t *causes, struct error *err)
+int fields_check_immutable(const struct field_table *table, const void *before, const void *after,
+                           const char *path, json_t *causes, struct error *err)
 {
     struct field_problem_list problems = {0};
     struct field_path root = {.name = path ? path : ""};

@@ -92,16 +92,17 @@ static void describe_text_list(const struct field *field, json_t *schema)
     set_type(schema, "array", NULL);
     json_object_set_new(schema, "maxItems", json_integer(FIELDS_LIST_MAX));
     json_object_set_new(schema, "items",
-                        json_pack("{s:s, s:I}", "type", "string", "maxLength", (json_int_t)(field->max ? field->max : FIELDS_TEXT_MAX)));
+                        json_pack("{s:s, s:I}", "type", "string", "maxLength",
+                                  (json_int_t)(field->max ? field->max : FIELDS_TEXT_MAX)));
     json_set_text(schema, "x-kubernetes-list-type", "atomic");
 }
 
 static void describe_text_map(const struct field *field, json_t *schema)
 {
     set_type(schema, "object", NULL);
-    json_object_set_new(
-        schema, "additionalProperties",
-        json_pack("{s:s, s:I}", "type", "string", "maxLength", (json_int_t)(field->max ? field->max : FIELDS_TEXT_MAX)));
+    json_object_set_new(schema, "additionalProperties",
+                        json_pack("{s:s, s:I}", "type", "string", "maxLength",
+                                  (json_int_t)(field->max ? field->max : FIELDS_TEXT_MAX)));
 }
 
 static void describe_json(const struct field *field, json_t *schema)
@@ -111,10 +112,12 @@ static void describe_json(const struct field *field, json_t *schema)
 }
 
 static describer *const describers[] = {
-    [FIELD_TEXT] = describe_text,           [FIELD_BOOL] = describe_bool,         [FIELD_INT] = describe_int,
-    [FIELD_QUANTITY] = describe_quantity,   [FIELD_MILLI] = describe_milli,       [FIELD_ENUM] = describe_enum,
-    [FIELD_TIME] = describe_time,           [FIELD_OBJECT] = describe_object,     [FIELD_LIST] = describe_list,
-    [FIELD_TEXT_LIST] = describe_text_list, [FIELD_TEXT_MAP] = describe_text_map, [FIELD_JSON] = describe_json,
+    [FIELD_TEXT] = describe_text,         [FIELD_BOOL] = describe_bool,
+    [FIELD_INT] = describe_int,           [FIELD_QUANTITY] = describe_quantity,
+    [FIELD_MILLI] = describe_milli,       [FIELD_ENUM] = describe_enum,
+    [FIELD_TIME] = describe_time,         [FIELD_OBJECT] = describe_object,
+    [FIELD_LIST] = describe_list,         [FIELD_TEXT_LIST] = describe_text_list,
+    [FIELD_TEXT_MAP] = describe_text_map, [FIELD_JSON] = describe_json,
 };
 
 static json_t *field_schema(const struct field *field)
@@ -124,7 +127,8 @@ static json_t *field_schema(const struct field *field)
     json_set_text(schema, "description", doc);
     describers[field->type](field, schema);
     json_t *value = NULL;
-    if (field->default_json && json_parse(field->default_json, strlen(field->default_json), &value, NULL) == 0)
+    if (field->default_json &&
+        json_parse(field->default_json, strlen(field->default_json), &value, NULL) == 0)
         json_object_set_new(schema, "default", value);
     return schema;
 }
@@ -138,7 +142,8 @@ json_t *fields_to_openapi(const struct field_table *table)
         if (field->is_required && !field->default_json)
             json_array_append_new(required, json_string(field->name));
     }
-    json_t *schema = json_pack("{s:s, s:s, s:o}", "type", "object", "description", table->doc, "properties", properties);
+    json_t *schema =
+        json_pack("{s:s, s:s, s:o}", "type", "object", "description", table->doc, "properties", properties);
     if (json_array_size(required))
         json_object_set(schema, "required", required);
     json_decref(required);

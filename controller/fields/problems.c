@@ -7,9 +7,19 @@
 #include <string.h>
 
 #define PATH_MAX_BYTES 512
+#define NAME_MAX_BYTES 320 // the longest label key is 317
 #define QUOTE_MAX_BYTES 40
 #define NEAREST_MAX_BYTES 40
 #define NEAREST_MAX_DISTANCE 2
+
+// Names are the sender's: unknown fields and keys of maps may hold anything.
+static void put_name(struct buffer *to, const char *name)
+{
+    size_t len = strlen(name);
+    CLEANUP_FREE char *printable =
+        utf8_to_printable(name, len > NAME_MAX_BYTES ? utf8_cut(name, NAME_MAX_BYTES) : len, false);
+    buffer_format(to, "%s%s", to->len ? "." : "", printable);
+}
 
 static void put_path(struct buffer *to, const struct field_path *path)
 {
@@ -18,7 +28,7 @@ static void put_path(struct buffer *to, const struct field_path *path)
     if (!path->name)
         buffer_format(to, "[%zu]", path->index);
     else if (*path->name)
-        buffer_format(to, "%s%s", to->len ? "." : "", path->name);
+        put_name(to, path->name);
 }
 
 char *field_path_text(const struct field_path *path)
@@ -28,7 +38,8 @@ char *field_path_text(const struct field_path *path)
     return buffer_take_string(&text);
 }
 
-void problems_add(struct field_problem_list *list, const struct field_path *path, const char *reason, const char *format, ...)
+void problems_add(struct field_problem_list *list, const struct field_path *path, const char *reason,
+                  const char *format, ...)
 {
     if (++list->count > FIELDS_MAX_PROBLEMS)
         return;
@@ -39,8 +50,8 @@ void problems_add(struct field_problem_list *list, const struct field_path *path
     CLEANUP_FREE char *field = field_path_text(path);
     if (!list->causes)
         list->causes = json_array();
-    json_array_append_new(list->causes, json_pack("{s:o, s:o, s:s}", "field", json_from_text(field), "message",
-                                                  json_from_text(message), "reason", reason));
+    json_array_append_new(list->causes, json_pack("{s:o, s:o, s:s}", "field", json_from_text(field),
+                                                  "message", json_from_text(message), "reason", reason));
 }
 
 static void put_cause(struct buffer *to, const json_t *cause)
@@ -64,7 +75,8 @@ static int word_causes(const json_t *causes, size_t count, struct error *err)
         shown--;
     if (shown == count)
         return error_set(err, ERROR_INVALID, NULL, "%s", buffer_text(&text));
-    return error_set(err, ERROR_INVALID, NULL, "%s%s%zu more problems", buffer_text(&text), shown ? "; and " : "", count - shown);
+    return error_set(err, ERROR_INVALID, NULL, "%s%s%zu more problems", buffer_text(&text),
+                     shown ? "; and " : "", count - shown);
 }
 
 int fields_causes_to_error(const json_t *causes, struct error *err)

@@ -1,5 +1,5 @@
-// Problems met while reading untrusted fields: collected instead of stopping at the first, bounded, each with its
-// path. For the readers of untrusted objects only: controller/fields, controller/record*, manifests.
+// Problems met while reading untrusted fields: collected instead of stopping at the first, bounded, each with
+// its path. For the readers of untrusted objects only: controller/fields, controller/record*, manifests.
 #pragma once
 #include "controller/fields/fields.h"
 
@@ -15,8 +15,8 @@ struct field_problem_list {
     json_t *causes; // array, made at the first problem
     size_t count;   // beyond FIELDS_MAX_PROBLEMS counted, not kept
 };
-void problems_add(struct field_problem_list *list, const struct field_path *path, const char *reason, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void problems_add(struct field_problem_list *list, const struct field_path *path, const char *reason,
+                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 // 0 if there are none. Else moves them to `causes` (NULL allowed), words them in err, and frees the list.
 int problems_finish(struct field_problem_list *list, json_t *causes, struct error *err);
 // The value for a message: quoted, printable, at most about 40 characters. The caller owns it.

@@ -1,4 +1,5 @@
-// Byte quantities and thousandths as text. Suffixes as Kubernetes has them, without exponents and milli-bytes.
+// Byte quantities and thousandths as text. Suffixes as Kubernetes has them, without exponents and
+// milli-bytes.
 #include "controller/base/cleanup.h"
 #include "controller/fields/fields.h"
 #include <ctype.h>
@@ -11,18 +12,12 @@ static const struct unit {
     int64_t factor;
 } units[] = {
     // largest first: the first that divides gives the shortest text
-    {"Ei", 1LL << 60},
-    {"E", 1000000000000000000LL},
-    {"Pi", 1LL << 50},
-    {"P", 1000000000000000LL},
-    {"Ti", 1LL << 40},
-    {"T", 1000000000000LL},
-    {"Gi", 1LL << 30},
-    {"G", 1000000000LL},
-    {"Mi", 1LL << 20},
-    {"M", 1000000LL},
-    {"Ki", 1LL << 10},
-    {"k", 1000LL},
+    {"Ei", 1LL << 60}, {"E", 1000000000000000000LL},
+    {"Pi", 1LL << 50}, {"P", 1000000000000000LL},
+    {"Ti", 1LL << 40}, {"T", 1000000000000LL},
+    {"Gi", 1LL << 30}, {"G", 1000000000LL},
+    {"Mi", 1LL << 20}, {"M", 1000000LL},
+    {"Ki", 1LL << 10}, {"k", 1000LL},
     {"", 1},
 };
 
@@ -49,7 +44,8 @@ struct decimal {
 
 static int parse_digit(char c, int64_t *value)
 {
-    return __builtin_mul_overflow(*value, 10, value) || __builtin_add_overflow(*value, c - '0', value) ? -1 : 0;
+    return __builtin_mul_overflow(*value, 10, value) || __builtin_add_overflow(*value, c - '0', value) ? -1
+                                                                                                       : 0;
 }
 
 static int parse_decimal(const char **at, struct decimal *ret)
@@ -98,7 +94,8 @@ int quantity_parse(const char *text, int64_t *ret_bytes)
 
 void milli_format(int64_t milli, char text[QUANTITY_TEXT_SIZE])
 {
-    int len = snprintf(text, QUANTITY_TEXT_SIZE, "%s%" PRId64 ".%03d", milli < 0 ? "-" : "", milli < 0 ? -(milli / 1000) : milli / 1000,
+    int len = snprintf(text, QUANTITY_TEXT_SIZE, "%s%" PRId64 ".%03d", milli < 0 ? "-" : "",
+                       milli < 0 ? -(milli / 1000) : milli / 1000,
                        (int)(milli < 0 ? -(milli % 1000) : milli % 1000));
     while (text[len - 1] == '0')
         text[--len] = '\0';

@@ -27,7 +27,8 @@ const struct field *fields_find(const struct field_table *table, const char *pat
     return NULL;
 }
 
-static void report_unknown(struct reading *r, const struct field_table *table, const char *name, const struct field_path *up)
+static void report_unknown(struct reading *r, const struct field_table *table, const char *name,
+                           const struct field_path *up)
 {
     const char *known[64];
     size_t count = table->count < ARRAY_LEN(known) ? table->count : ARRAY_LEN(known);
@@ -37,12 +38,14 @@ static void report_unknown(struct reading *r, const struct field_table *table, c
     CLEANUP_FREE char *quoted = problems_quote(name);
     struct field_path path = {.up = up, .name = name};
     if (nearest)
-        problems_add(&r->problems, &path, CAUSE_UNKNOWN, "unknown field %s; did you mean `%s`?", quoted, nearest);
+        problems_add(&r->problems, &path, CAUSE_UNKNOWN, "unknown field %s; did you mean `%s`?", quoted,
+                     nearest);
     else
         problems_add(&r->problems, &path, CAUSE_UNKNOWN, "unknown field %s", quoted);
 }
 
-static void check_unknown(struct reading *r, const struct field_table *table, const json_t *json, const struct field_path *path)
+static void check_unknown(struct reading *r, const struct field_table *table, const json_t *json,
+                          const struct field_path *path)
 {
     const char *name;
     json_t *value;
@@ -52,14 +55,16 @@ static void check_unknown(struct reading *r, const struct field_table *table, co
         report_unknown(r, table, name, path);
 }
 
-static void read_default(struct reading *r, const struct field *field, void *at, const struct field_path *path)
+static void read_default(struct reading *r, const struct field *field, void *at,
+                         const struct field_path *path)
 {
     CLEANUP_JSON json_t *value = NULL;
     if (json_parse(field->default_json, strlen(field->default_json), &value, NULL) == 0)
         read_value(r, field, value, at, path);
 }
 
-static void check_value(struct reading *r, const struct field *field, const void *at, const struct field_path *path)
+static void check_value(struct reading *r, const struct field *field, const void *at,
+                        const struct field_path *path)
 {
     if (!r->is_strict || !field->check)
         return;
@@ -68,7 +73,8 @@ static void check_value(struct reading *r, const struct field *field, const void
         problems_add(&r->problems, path, CAUSE_INVALID, "%s", wrong);
 }
 
-static void read_member(struct reading *r, const struct field *field, const json_t *json, void *to, const struct field_path *up)
+static void read_member(struct reading *r, const struct field *field, const json_t *json, void *to,
+                        const struct field_path *up)
 {
     struct field_path path = {.up = up, .name = field->name};
     const json_t *value = json_object_get(json, field->name);
@@ -86,15 +92,18 @@ static void read_member(struct reading *r, const struct field *field, const json
 }
 
 // "NAME: rest" is reported at NAME where the table has it.
-static void report_check(struct reading *r, const struct field_table *table, const char *message, const struct field_path *path)
+static void report_check(struct reading *r, const struct field_table *table, const char *message,
+                         const struct field_path *path)
 {
     size_t len = strcspn(message, ":");
     const struct field *field = message[len] ? field_by_name(table, message, len) : NULL;
     struct field_path at = {.up = path, .name = field ? field->name : ""};
-    problems_add(&r->problems, field ? &at : path, CAUSE_INVALID, "%s", field ? message + len + strspn(message + len, ": ") : message);
+    problems_add(&r->problems, field ? &at : path, CAUSE_INVALID, "%s",
+                 field ? message + len + strspn(message + len, ": ") : message);
 }
 
-void read_table(struct reading *r, const struct field_table *table, const json_t *json, void *to, const struct field_path *path)
+void read_table(struct reading *r, const struct field_table *table, const json_t *json, void *to,
+                const struct field_path *path)
 {
     size_t before = r->problems.count;
     struct error err = ERROR_INIT;
@@ -109,8 +118,8 @@ void read_table(struct reading *r, const struct field_table *table, const json_t
         report_check(r, table, err.message, path);
 }
 
-int fields_from_json(const struct field_table *table, const json_t *json, void *to, bool is_strict, const char *path,
-                     json_t *causes, struct error *err)
+int fields_from_json(const struct field_table *table, const json_t *json, void *to, bool is_strict,
+                     const char *path, json_t *causes, struct error *err)
 {
     struct reading r = {.is_strict = is_strict};
     struct field_path root = {.name = path ? path : ""};

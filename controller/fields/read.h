@@ -8,6 +8,8 @@ struct reading {
     struct field_problem_list problems;
 };
 // Puts a present value into the member at `at` (valid before and after; zeroed before). Problems go to r.
-void read_value(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path);
-void read_table(struct reading *r, const struct field_table *table, const json_t *json, void *to, const struct field_path *path);
+void read_value(struct reading *r, const struct field *field, const json_t *json, void *at,
+                const struct field_path *path);
+void read_table(struct reading *r, const struct field_table *table, const json_t *json, void *to,
+                const struct field_path *path);
 const char *fields_type_word(const json_t *json); // "a string", "null", …

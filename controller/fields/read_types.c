@@ -14,18 +14,21 @@
 const char *fields_type_word(const json_t *json)
 {
     static const char *const words[] = {
-        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",   [JSON_STRING] = "a string", [JSON_INTEGER] = "an integer",
-        [JSON_REAL] = "a number",    [JSON_TRUE] = "a boolean", [JSON_FALSE] = "a boolean", [JSON_NULL] = "null",
+        [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "a list",  [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "an integer", [JSON_REAL] = "a number", [JSON_TRUE] = "a boolean",
+        [JSON_FALSE] = "a boolean",    [JSON_NULL] = "null",
     };
     return json ? words[json_typeof(json)] : "nothing";
 }
 
-static void report_type(struct reading *r, const char *wanted, const json_t *json, const struct field_path *path)
+static void report_type(struct reading *r, const char *wanted, const json_t *json,
+                        const struct field_path *path)
 {
     problems_add(&r->problems, path, CAUSE_TYPE, "must be %s, not %s", wanted, fields_type_word(json));
 }
 
-static bool read_string(struct reading *r, const json_t *json, const char **ret, const struct field_path *path)
+static bool read_string(struct reading *r, const json_t *json, const char **ret,
+                        const struct field_path *path)
 {
     if (!json_is_string(json)) {
         report_type(r, "a string", json, path);
@@ -51,7 +54,8 @@ static size_t text_max(const struct field *field)
     return field->max ? (size_t)field->max : FIELDS_TEXT_MAX;
 }
 
-static void read_text(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_text(struct reading *r, const struct field *field, const json_t *json, void *at,
+                      const struct field_path *path)
 {
     const char *text;
     if (!read_string(r, json, &text, path) || !is_text_short(r, text, text_max(field), path))
@@ -62,7 +66,8 @@ static void read_text(struct reading *r, const struct field *field, const json_t
         mem_replace(at, text);
 }
 
-static void read_bool(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_bool(struct reading *r, const struct field *field, const json_t *json, void *at,
+                      const struct field_path *path)
 {
     (void)field;
     if (json_is_boolean(json))
@@ -81,7 +86,8 @@ static void word_bound(const struct field *field, int64_t bound, char text[QUANT
         snprintf(text, QUANTITY_TEXT_SIZE, "%" PRId64, bound);
 }
 
-static void put_number(struct reading *r, const struct field *field, int64_t value, void *at, const struct field_path *path)
+static void put_number(struct reading *r, const struct field *field, int64_t value, void *at,
+                       const struct field_path *path)
 {
     if (!r->is_strict || field->max <= field->min || (value >= field->min && value <= field->max)) {
         *(int64_t *)at = value;
@@ -94,10 +100,12 @@ static void put_number(struct reading *r, const struct field *field, int64_t val
     if (field->max == INT64_MAX)
         problems_add(&r->problems, path, CAUSE_INVALID, "must be at least %s, not %s", min, given);
     else
-        problems_add(&r->problems, path, CAUSE_INVALID, "must be between %s and %s, inclusive, not %s", min, max, given);
+        problems_add(&r->problems, path, CAUSE_INVALID, "must be between %s and %s, inclusive, not %s", min,
+                     max, given);
 }
 
-static void read_int(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_int(struct reading *r, const struct field *field, const json_t *json, void *at,
+                     const struct field_path *path)
 {
     if (json_is_integer(json))
         put_number(r, field, json_integer_value(json), at, path);
@@ -112,7 +120,8 @@ static void report_form(struct reading *r, const char *form, const char *given, 
 }
 
 #define QUANTITY_FORM "a whole number of bytes like '512Mi', '2Gi' or '1G'"
-static void read_quantity(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_quantity(struct reading *r, const struct field *field, const json_t *json, void *at,
+                          const struct field_path *path)
 {
     int64_t value;
     if (json_is_integer(json))
@@ -140,14 +149,16 @@ static int milli_from_number(const json_t *json, int64_t *ret)
 }
 
 #define MILLI_FORM "a number like '2', '1.5' or '500m' with at most three decimals"
-static void read_milli(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_milli(struct reading *r, const struct field *field, const json_t *json, void *at,
+                       const struct field_path *path)
 {
     int64_t value;
     if (!json_is_number(json) && !json_is_string(json)) {
         report_type(r, MILLI_FORM, json, path);
         return;
     }
-    int bad = json_is_string(json) ? milli_parse(json_string_value(json), &value) : milli_from_number(json, &value);
+    int bad =
+        json_is_string(json) ? milli_parse(json_string_value(json), &value) : milli_from_number(json, &value);
     CLEANUP_FREE char *given = json_to_text(json);
     if (bad < 0)
         report_form(r, MILLI_FORM, json_is_string(json) ? json_string_value(json) : given, path);
@@ -155,7 +166,8 @@ static void read_milli(struct reading *r, const struct field *field, const json_
         put_number(r, field, value, at, path);
 }
 
-static void report_word(struct reading *r, const struct field *field, const char *given, const struct field_path *path)
+static void report_word(struct reading *r, const struct field *field, const char *given,
+                        const struct field_path *path)
 {
     CLEANUP(buffer_free) struct buffer words = BUFFER_INIT(512);
     for (const char *const *word = field->words; *word; word++)
@@ -165,7 +177,8 @@ static void report_word(struct reading *r, const struct field *field, const char
     problems_add(&r->problems, path, CAUSE_WORD, "must be one of %s, not %s", buffer_text(&words), quoted);
 }
 
-static void read_enum(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_enum(struct reading *r, const struct field *field, const json_t *json, void *at,
+                      const struct field_path *path)
 {
     const char *text;
     if (!read_string(r, json, &text, path))
@@ -178,7 +191,8 @@ static void read_enum(struct reading *r, const struct field *field, const json_t
     report_word(r, field, text, path);
 }
 
-static void read_time(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_time(struct reading *r, const struct field *field, const json_t *json, void *at,
+                      const struct field_path *path)
 {
     const char *text;
     (void)field;
@@ -186,7 +200,8 @@ static void read_time(struct reading *r, const struct field *field, const json_t
         report_form(r, "a time like '2026-11-29T18:12:59Z' (RFC 3339, UTC)", text, path);
 }
 
-static void read_object(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_object(struct reading *r, const struct field *field, const json_t *json, void *at,
+                        const struct field_path *path)
 {
     read_table(r, field->fields, json, at, path);
 }
@@ -210,7 +225,8 @@ static const char *item_key(const struct field *field, const char *item)
 }
 
 // The merge key names an item: two of the same name would make an apply ambiguous.
-static void check_item_key(struct reading *r, const struct field *field, const struct any_list *list, size_t at, const struct field_path *path)
+static void check_item_key(struct reading *r, const struct field *field, const struct any_list *list,
+                           size_t at, const struct field_path *path)
 {
     const char *key = item_key(field, list->items + at * field->fields->size);
     for (size_t i = 0; key && i < at; i++) {
@@ -223,7 +239,8 @@ static void check_item_key(struct reading *r, const struct field *field, const s
     }
 }
 
-static void read_list(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_list(struct reading *r, const struct field *field, const json_t *json, void *at,
+                      const struct field_path *path)
 {
     struct any_list *list = at;
     if (!is_array(r, json, path) || !json_array_size(json))
@@ -238,7 +255,8 @@ static void read_list(struct reading *r, const struct field *field, const json_t
     }
 }
 
-static void read_text_list(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_text_list(struct reading *r, const struct field *field, const json_t *json, void *at,
+                           const struct field_path *path)
 {
     struct text_list *list = at;
     const char *text;
@@ -247,12 +265,14 @@ static void read_text_list(struct reading *r, const struct field *field, const j
     list->items = mem_alloc(json_array_size(json) * sizeof(*list->items));
     for (size_t i = 0; i < json_array_size(json); i++) {
         struct field_path item = {.up = path, .index = i};
-        if (read_string(r, json_array_get(json, i), &text, &item) && is_text_short(r, text, text_max(field), &item))
+        if (read_string(r, json_array_get(json, i), &text, &item) &&
+            is_text_short(r, text, text_max(field), &item))
             list->items[list->count++] = mem_strdup(text);
     }
 }
 
-static void read_text_map(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_text_map(struct reading *r, const struct field *field, const json_t *json, void *at,
+                          const struct field_path *path)
 {
     const char *key, *text;
     json_t *value;
@@ -272,25 +292,29 @@ static void read_text_map(struct reading *r, const struct field *field, const js
     }
 }
 
-static void read_json(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+static void read_json(struct reading *r, const struct field *field, const json_t *json, void *at,
+                      const struct field_path *path)
 {
     (void)field;
     CLEANUP_FREE char *text = json_to_text(json);
     if (r->is_strict && strlen(text) > FIELDS_JSON_MAX)
-        problems_add(&r->problems, path, CAUSE_INVALID, "must be no more than %d bytes of JSON", FIELDS_JSON_MAX);
+        problems_add(&r->problems, path, CAUSE_INVALID, "must be no more than %d bytes of JSON",
+                     FIELDS_JSON_MAX);
     else
         *(json_t **)at = json_deep_copy(json);
 }
 
-typedef void reader(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path);
+typedef void reader(struct reading *r, const struct field *field, const json_t *json, void *at,
+                    const struct field_path *path);
 static reader *const readers[] = {
-    [FIELD_TEXT] = read_text,           [FIELD_BOOL] = read_bool,     [FIELD_INT] = read_int,
-    [FIELD_QUANTITY] = read_quantity,   [FIELD_MILLI] = read_milli,   [FIELD_ENUM] = read_enum,
-    [FIELD_TIME] = read_time,           [FIELD_OBJECT] = read_object, [FIELD_LIST] = read_list,
+    [FIELD_TEXT] = read_text,           [FIELD_BOOL] = read_bool,         [FIELD_INT] = read_int,
+    [FIELD_QUANTITY] = read_quantity,   [FIELD_MILLI] = read_milli,       [FIELD_ENUM] = read_enum,
+    [FIELD_TIME] = read_time,           [FIELD_OBJECT] = read_object,     [FIELD_LIST] = read_list,
     [FIELD_TEXT_LIST] = read_text_list, [FIELD_TEXT_MAP] = read_text_map, [FIELD_JSON] = read_json,
 };
 
-void read_value(struct reading *r, const struct field *field, const json_t *json, void *at, const struct field_path *path)
+void read_value(struct reading *r, const struct field *field, const json_t *json, void *at,
+                const struct field_path *path)
 {
     readers[field->type](r, field, json, at, path);
 }

@@ -174,7 +174,8 @@ static bool equal_text_map(const struct field *field, const void *a, const void 
     if (x->count != y->count)
         return false;
     for (size_t i = 0; i < x->count; i++)
-        if (strcmp(x->items[i].key, y->items[i].key) != 0 || strcmp(x->items[i].value, y->items[i].value) != 0)
+        if (strcmp(x->items[i].key, y->items[i].key) != 0 ||
+            strcmp(x->items[i].value, y->items[i].value) != 0)
             return false;
     return true;
 }

@@ -134,9 +134,9 @@ static json_t *write_json(const struct field *field, const void *at)
 }
 
 static json_t *(*const writers[])(const struct field *field, const void *at) = {
-    [FIELD_TEXT] = write_text,           [FIELD_BOOL] = write_bool,     [FIELD_INT] = write_int,
-    [FIELD_QUANTITY] = write_quantity,   [FIELD_MILLI] = write_milli,   [FIELD_ENUM] = write_enum,
-    [FIELD_TIME] = write_time,           [FIELD_OBJECT] = write_object, [FIELD_LIST] = write_list,
+    [FIELD_TEXT] = write_text,           [FIELD_BOOL] = write_bool,         [FIELD_INT] = write_int,
+    [FIELD_QUANTITY] = write_quantity,   [FIELD_MILLI] = write_milli,       [FIELD_ENUM] = write_enum,
+    [FIELD_TIME] = write_time,           [FIELD_OBJECT] = write_object,     [FIELD_LIST] = write_list,
     [FIELD_TEXT_LIST] = write_text_list, [FIELD_TEXT_MAP] = write_text_map, [FIELD_JSON] = write_json,
 };
 

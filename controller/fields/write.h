@@ -1,4 +1,5 @@
-// Pieces of struct → JSON that records need outside a table. Inside controller/fields and controller/record* only.
+// Pieces of struct → JSON that records need outside a table. Inside controller/fields and controller/record*
+// only.
 #pragma once
 #include "schemas/kinds/kinds.h"
 

@@ -6,29 +6,35 @@ static const char *const condition_status_words[] = {"Unknown", "True", "False",
 const char *const workspace_mode_words[] = {"managed", "clone", "direct", NULL};
 
 static const struct field condition_fields[] = {
-    FIELD(struct condition, type, "type", FIELD_TEXT, "Name of the condition; a CamelCase word.", .max = 316, .is_required = true),
-    FIELD(struct condition, status, "status", FIELD_ENUM, "Whether the condition holds.", .words = condition_status_words,
+    FIELD(struct condition, type, "type", FIELD_TEXT, "Name of the condition; a CamelCase word.", .max = 316,
           .is_required = true),
-    FIELD(struct condition, reason, "reason", FIELD_TEXT, "Why, as one CamelCase word for programs.", .max = 1024, .is_required = true),
+    FIELD(struct condition, status, "status", FIELD_ENUM, "Whether the condition holds.",
+          .words = condition_status_words, .is_required = true),
+    FIELD(struct condition, reason, "reason", FIELD_TEXT, "Why, as one CamelCase word for programs.",
+          .max = 1024, .is_required = true),
     FIELD(struct condition, message, "message", FIELD_TEXT, "Why, as a sentence for people.", .max = 32768),
-    FIELD(struct condition, last_transition_time, "lastTransitionTime", FIELD_TIME, "When status last changed.", .is_required = true),
+    FIELD(struct condition, last_transition_time, "lastTransitionTime", FIELD_TIME,
+          "When status last changed.", .is_required = true),
     FIELD(struct condition, observed_generation, "observedGeneration", FIELD_INT,
           "The metadata.generation that the condition was computed from."),
 };
-const struct field_table condition_table = FIELD_TABLE(struct condition, condition_fields, "One aspect of the object's observed state.");
+const struct field_table condition_table =
+    FIELD_TABLE(struct condition, condition_fields, "One aspect of the object's observed state.");
 
 static const struct field owner_fields[] = {
     FIELD(struct owner_reference, kind, "kind", FIELD_TEXT, "Kind of the owner.", .is_required = true),
     FIELD(struct owner_reference, name, "name", FIELD_TEXT, "Name of the owner.", .is_required = true),
-    FIELD(struct owner_reference, uid, "uid", FIELD_TEXT, "Uid of the owner; the reference never follows the name to another one.",
-          .is_required = true),
+    FIELD(struct owner_reference, uid, "uid", FIELD_TEXT,
+          "Uid of the owner; the reference never follows the name to another one.", .is_required = true),
 };
-const struct field_table owner_table = FIELD_TABLE(struct owner_reference, owner_fields, "A record that this one belongs to.");
+const struct field_table owner_table =
+    FIELD_TABLE(struct owner_reference, owner_fields, "A record that this one belongs to.");
 
 const char *check_record_name(const void *value)
 {
     return record_check_name(value, NULL) < 0
-               ? "must be a lower-case DNS label: letters, digits and '-', at most 63 characters, starting and ending with a letter or digit"
+               ? "must be a lower-case DNS label: letters, digits and '-', at most 63 characters, starting "
+                 "and ending with a letter or digit"
                : NULL;
 }
 

@@ -5,20 +5,23 @@
 extern const struct field_table condition_table, owner_table, record_meta_table;
 extern const char *const workspace_mode_words[]; // by enum workspace_mode
 
-extern const struct field_table workspace_spec_table, workspace_status_table, approval_spec_table, approval_status_table,
-    sandbox_spec_table, sandbox_status_table, session_spec_table, session_status_table, exposure_spec_table,
-    exposure_status_table;
+extern const struct field_table workspace_spec_table, workspace_status_table, approval_spec_table,
+    approval_status_table, sandbox_spec_table, sandbox_status_table, session_spec_table, session_status_table,
+    exposure_spec_table, exposure_status_table;
 
 // What every status begins with.
-#define STATUS_FIELDS(owner)                                                                                   \
-    FIELD(owner, observed_generation, "observedGeneration", FIELD_INT,                                         \
-          "The metadata.generation that this status was computed from."),                                      \
-        FIELD(owner, conditions, "conditions", FIELD_LIST, "What is true of the object now; the phase is computed from these.", \
-              .fields = &condition_table, .key = "type"),                                                      \
-        FIELD(owner, phase, "phase", FIELD_TEXT, "One word for people, computed from the conditions. Programs read the conditions.", \
+#define STATUS_FIELDS(owner)                                                                                 \
+    FIELD(owner, observed_generation, "observedGeneration", FIELD_INT,                                       \
+          "The metadata.generation that this status was computed from."),                                    \
+        FIELD(owner, conditions, "conditions", FIELD_LIST,                                                   \
+              "What is true of the object now; the phase is computed from these.",                           \
+              .fields = &condition_table, .key = "type"),                                                    \
+        FIELD(owner, phase, "phase", FIELD_TEXT,                                                             \
+              "One word for people, computed from the conditions. Programs read the conditions.",            \
               .column = "Status")
 
 // Field checks (fields.h: check).
-const char *check_record_name(const void *value);   // DNS-1123 label
-const char *check_absolute_path(const void *value); // absolute, no empty, "." or ".." component, no control characters
-const char *check_plain_text(const void *value);    // no control characters
+const char *check_record_name(const void *value); // DNS-1123 label
+const char *
+check_absolute_path(const void *value); // absolute, no empty, "." or ".." component, no control characters
+const char *check_plain_text(const void *value); // no control characters

@@ -8,29 +8,38 @@ static int check_spec(const void *value, struct error *err)
     if (spec->mode == WORKSPACE_MANAGED && spec->path)
         return error_set(err, ERROR_INVALID, NULL, "path: may not be specified when `mode` is 'managed'");
     if (spec->mode != WORKSPACE_MANAGED && !spec->path)
-        return error_set(err, ERROR_INVALID, NULL, "path: must be specified when `mode` is '%s'", workspace_mode_words[spec->mode]);
+        return error_set(err, ERROR_INVALID, NULL, "path: must be specified when `mode` is '%s'",
+                         workspace_mode_words[spec->mode]);
     return 0;
 }
 
 static const struct field spec_fields[] = {
     FIELD(struct workspace_spec, mode, "mode", FIELD_ENUM,
-          "managed: a fresh private directory. clone: a private clone of an approved Git repository. direct: an approved directory itself, read-write.",
-          .words = workspace_mode_words, .default_json = "\"managed\"", .is_immutable = true, .column = "Mode"),
-    FIELD(struct workspace_spec, path, "path", FIELD_TEXT, "Approved host directory, resolved and absolute. Host modes only.",
-          .check = check_absolute_path, .is_immutable = true, .column = "Path", .column_priority = 1),
+          "managed: a fresh private directory. clone: a private clone of an approved Git repository. direct: "
+          "an approved directory itself, read-write.",
+          .words = workspace_mode_words, .default_json = "\"managed\"", .is_immutable = true,
+          .column = "Mode"),
+    FIELD(struct workspace_spec, path, "path", FIELD_TEXT,
+          "Approved host directory, resolved and absolute. Host modes only.", .check = check_absolute_path,
+          .is_immutable = true, .column = "Path", .column_priority = 1),
 };
-const struct field_table workspace_spec_table =
-    FIELD_TABLE(struct workspace_spec, spec_fields, "Which directory a sandbox works in.", .check = check_spec);
+const struct field_table workspace_spec_table = FIELD_TABLE(
+    struct workspace_spec, spec_fields, "Which directory a sandbox works in.", .check = check_spec);
 
 static const struct field status_fields[] = {
     STATUS_FIELDS(struct workspace_status),
-    FIELD(struct workspace_status, root, "root", FIELD_TEXT, "Absolute path of the directory on the host and in the sandbox.",
-          .column = "Root", .column_priority = 1),
-    FIELD(struct workspace_status, device, "device", FIELD_INT, "Device number of the directory when it was approved or made."),
-    FIELD(struct workspace_status, inode, "inode", FIELD_INT, "Inode number of the directory when it was approved or made."),
-    FIELD(struct workspace_status, retained_until, "retainedUntil", FIELD_TIME, "When an unbound managed workspace moves to the trash.",
-          .column = "Retained-Until", .column_priority = 1),
-    FIELD(struct workspace_status, bound_sandbox, "boundSandbox", FIELD_TEXT, "Uid of the live sandbox that holds the workspace.",
-          .column = "Sandbox"),
+    FIELD(struct workspace_status, root, "root", FIELD_TEXT,
+          "Absolute path of the directory on the host and in the sandbox.", .column = "Root",
+          .column_priority = 1),
+    FIELD(struct workspace_status, device, "device", FIELD_INT,
+          "Device number of the directory when it was approved or made."),
+    FIELD(struct workspace_status, inode, "inode", FIELD_INT,
+          "Inode number of the directory when it was approved or made."),
+    FIELD(struct workspace_status, retained_until, "retainedUntil", FIELD_TIME,
+          "When an unbound managed workspace moves to the trash.", .column = "Retained-Until",
+          .column_priority = 1),
+    FIELD(struct workspace_status, bound_sandbox, "boundSandbox", FIELD_TEXT,
+          "Uid of the live sandbox that holds the workspace.", .column = "Sandbox"),
 };
-const struct field_table workspace_status_table = FIELD_TABLE(struct workspace_status, status_fields, "Observed state of a workspace.");
+const struct field_table workspace_status_table =
+    FIELD_TABLE(struct workspace_status, status_fields, "Observed state of a workspace.");

@@ -9,12 +9,15 @@ static void the_transition_time_changes_only_on_a_flip(void **state)
 {
     (void)state;
     CLEANUP_RECORD struct record *record = record_new(KIND_SANDBOX);
-    assert_true(record_set_condition(record, CONDITION_READY, CONDITION_FALSE, early, "Starting", "the runtime starts"));
-    assert_true(record_set_condition(record, CONDITION_READY, CONDITION_FALSE, late, "Starting", "still %s", "starting"));
+    assert_true(record_set_condition(record, CONDITION_READY, CONDITION_FALSE, early, "Starting",
+                                     "the runtime starts"));
+    assert_true(record_set_condition(record, CONDITION_READY, CONDITION_FALSE, late, "Starting", "still %s",
+                                     "starting"));
     const struct condition *ready = record_condition(record, CONDITION_READY);
     assert_int_equal(ready->last_transition_time.ms, early.ms);
     assert_string_equal(ready->message, "still starting");
-    assert_true(record_set_condition(record, CONDITION_READY, CONDITION_TRUE, late, "Answering", "it answers"));
+    assert_true(
+        record_set_condition(record, CONDITION_READY, CONDITION_TRUE, late, "Answering", "it answers"));
     assert_int_equal(record_condition(record, CONDITION_READY)->last_transition_time.ms, late.ms);
     assert_int_equal(record_conditions(record)->count, 1);
 }
@@ -24,9 +27,11 @@ static void setting_the_same_again_changes_nothing(void **state)
     (void)state;
     CLEANUP_RECORD struct record *record = record_new(KIND_EXPOSURE);
     record_set_condition(record, CONDITION_PUBLISHED, CONDITION_TRUE, early, "Bound", "bound to %d", 8080);
-    assert_false(record_set_condition(record, CONDITION_PUBLISHED, CONDITION_TRUE, late, "Bound", "bound to %d", 8080));
+    assert_false(record_set_condition(record, CONDITION_PUBLISHED, CONDITION_TRUE, late, "Bound",
+                                      "bound to %d", 8080));
     record->meta.generation = 2;
-    assert_true(record_set_condition(record, CONDITION_PUBLISHED, CONDITION_TRUE, late, "Bound", "bound to %d", 8080));
+    assert_true(record_set_condition(record, CONDITION_PUBLISHED, CONDITION_TRUE, late, "Bound",
+                                     "bound to %d", 8080));
     assert_int_equal(record_condition(record, CONDITION_PUBLISHED)->observed_generation, 2);
     assert_int_equal(record_condition(record, CONDITION_PUBLISHED)->last_transition_time.ms, early.ms);
 }

@@ -62,7 +62,8 @@ static const struct field sample_fields[] = {
     FIELD(struct sample, labels, "labels", FIELD_TEXT_MAP, "Labels.", .is_immutable = true),
     FIELD(struct sample, any, "any", FIELD_JSON, "Anything."),
 };
-static const struct field_table sample_table = FIELD_TABLE(struct sample, sample_fields, "A sample.", .check = check_sample);
+static const struct field_table sample_table =
+    FIELD_TABLE(struct sample, sample_fields, "A sample.", .check = check_sample);
 
 static json_t *parse(const char *text)
 {
@@ -81,10 +82,10 @@ static void assert_json(json_t *got, const char *wanted)
         fail_msg("got %s, wanted %s", text, wanted);
 }
 
-#define FULL                                                                                                   \
-    "{\"text\":\"hi\",\"on\":true,\"port\":80,\"memory\":\"512Mi\",\"cpus\":\"1.5\",\"color\":\"green\","      \
-    "\"at\":\"2026-11-29T18:12:59.250Z\",\"part\":{\"name\":\"a\",\"size\":3},"                                \
-    "\"parts\":[{\"name\":\"x\",\"size\":1},{\"name\":\"y\",\"size\":2}],\"words\":[\"b\",\"a\"],"             \
+#define FULL                                                                                                 \
+    "{\"text\":\"hi\",\"on\":true,\"port\":80,\"memory\":\"512Mi\",\"cpus\":\"1.5\",\"color\":\"green\","    \
+    "\"at\":\"2026-11-29T18:12:59.250Z\",\"part\":{\"name\":\"a\",\"size\":3},"                              \
+    "\"parts\":[{\"name\":\"x\",\"size\":1},{\"name\":\"y\",\"size\":2}],\"words\":[\"b\",\"a\"],"           \
     "\"labels\":{\"k\":\"v\",\"a\":\"\"},\"any\":[1,{\"x\":null}]}"
 
 static void every_type_survives_json_to_struct_to_json(void **state)
@@ -145,24 +146,30 @@ static void one_wrong_value_gives_one_problem_with_its_path(void **state)
         {"{\"port\":1.5}", "spec.port: must be an integer, not a number"},
         {"{\"port\":81}", "spec.port: must be even"},
         {"{\"port\":22,\"on\":true}", "spec.port: may not be 22 when `on` is 'true'"},
-        {"{\"memory\":\"1Zi\"}", "spec.memory: must be a whole number of bytes like '512Mi', '2Gi' or '1G', not '1Zi'"},
+        {"{\"memory\":\"1Zi\"}",
+         "spec.memory: must be a whole number of bytes like '512Mi', '2Gi' or '1G', not '1Zi'"},
         {"{\"memory\":\"1\"}", "spec.memory: must be between 1Ki and 1Ti, inclusive, not 1"},
-        {"{\"memory\":true}", "spec.memory: must be a whole number of bytes like '512Mi', '2Gi' or '1G', not a boolean"},
+        {"{\"memory\":true}",
+         "spec.memory: must be a whole number of bytes like '512Mi', '2Gi' or '1G', not a boolean"},
         {"{\"cpus\":\"9\"}", "spec.cpus: must be between 0.1 and 8, inclusive, not 9"},
-        {"{\"cpus\":0.0001}", "spec.cpus: must be a number like '2', '1.5' or '500m' with at most three decimals, not '0.0001'"},
+        {"{\"cpus\":0.0001}",
+         "spec.cpus: must be a number like '2', '1.5' or '500m' with at most three decimals, not '0.0001'"},
         {"{\"color\":\"blue\"}", "spec.color: must be one of 'red', 'green', not 'blue'"},
-        {"{\"at\":\"yesterday\"}", "spec.at: must be a time like '2026-11-29T18:12:59Z' (RFC 3339, UTC), not 'yesterday'"},
+        {"{\"at\":\"yesterday\"}",
+         "spec.at: must be a time like '2026-11-29T18:12:59Z' (RFC 3339, UTC), not 'yesterday'"},
         {"{\"part\":[]}", "spec.part: must be an object, not a list"},
         {"{\"part\":{}}", "spec.part.name: must be specified"},
         {"{\"part\":{\"name\":\"\"}}", "spec.part.name: must not be empty"},
         {"{\"parts\":{}}", "spec.parts: must be a list, not an object"},
-        {"{\"parts\":[{\"name\":\"a\"},{\"name\":\"b\",\"size\":11}]}", "spec.parts[1].size: must be between 1 and 10, inclusive, not 11"},
+        {"{\"parts\":[{\"name\":\"a\"},{\"name\":\"b\",\"size\":11}]}",
+         "spec.parts[1].size: must be between 1 and 10, inclusive, not 11"},
         {"{\"parts\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "spec.parts[1]: must not repeat `name` 'a'"},
         {"{\"words\":[\"a\",2]}", "spec.words[1]: must be a string, not an integer"},
         {"{\"labels\":{\"a.b\":3}}", "spec.labels.a.b: must be a string, not an integer"},
         {"{\"prot\":80}", "spec.prot: unknown field 'prot'; did you mean `port`?"},
         {"{\"banana\":80}", "spec.banana: unknown field 'banana'"},
-        {"{\"part\":{\"name\":\"a\",\"siez\":1}}", "spec.part.siez: unknown field 'siez'; did you mean `size`?"},
+        {"{\"part\":{\"name\":\"a\",\"siez\":1}}",
+         "spec.part.siez: unknown field 'siez'; did you mean `size`?"},
         {"[]", "spec: must be an object, not a list"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -170,7 +177,8 @@ static void one_wrong_value_gives_one_problem_with_its_path(void **state)
         struct sample sample = {.text = mem_strdup("kept")};
         CLEANUP_JSON json_t *json = parse(rows[i].json);
         CLEANUP_JSON json_t *causes = json_array();
-        assert_error(fields_from_json(&sample_table, json, &sample, true, "spec", causes, &err), ERROR_INVALID);
+        assert_error(fields_from_json(&sample_table, json, &sample, true, "spec", causes, &err),
+                     ERROR_INVALID);
         assert_string_equal(err.message, rows[i].message);
         assert_int_equal(json_array_size(causes), 1);
         assert_string_equal(sample.text, "kept");
@@ -200,7 +208,8 @@ static void a_lenient_reader_skips_unknown_fields_and_bounds_but_not_wrong_types
     (void)state;
     struct error err = ERROR_INIT;
     struct sample sample = {0};
-    CLEANUP_JSON json_t *newer = parse("{\"newer\":1,\"port\":70001,\"part\":{},\"text\":\"longer than its maximum\"}");
+    CLEANUP_JSON json_t *newer =
+        parse("{\"newer\":1,\"port\":70001,\"part\":{},\"text\":\"longer than its maximum\"}");
     assert_ok(fields_from_json(&sample_table, newer, &sample, false, "spec", NULL, &err));
     assert_int_equal(sample.port, 70001);
     CLEANUP_JSON json_t *wrong = parse("{\"port\":\"x\"}");
@@ -234,6 +243,9 @@ static void hostile_values_are_quoted_printable_and_short_in_messages(void **sta
     assert_error(fields_from_json(&sample_table, json, &sample, true, "spec", NULL, &err), ERROR_INVALID);
     assert_null(strchr(err.message, '\x1b'));
     assert_non_null(strstr(err.message, "'\\u001b[31mxxx"));
+    CLEANUP_JSON json_t *key = parse("{\"\\u001b[31m\":1}");
+    assert_error(fields_from_json(&sample_table, key, &sample, true, "spec", NULL, &err), ERROR_INVALID);
+    assert_string_equal(err.message, "spec.\\u001b[31m: unknown field '\\u001b[31m'");
 }
 
 static void changed_immutable_fields_are_named(void **state)
@@ -254,8 +266,11 @@ static void quantities_print_in_their_shortest_exact_form_and_read_back(void **s
     static const struct {
         int64_t bytes;
         const char *text;
-    } rows[] = {{0, "0"},           {1, "1"},          {1000, "1k"},           {1024, "1Ki"},        {1500, "1500"},
-                {512 << 20, "512Mi"}, {1LL << 30, "1Gi"}, {1000000000, "1G"}, {1LL << 60, "1Ei"}, {INT64_MAX, "9223372036854775807"}};
+    } rows[] = {{0, "0"},           {1, "1"},
+                {1000, "1k"},       {1024, "1Ki"},
+                {1500, "1500"},     {512 << 20, "512Mi"},
+                {1LL << 30, "1Gi"}, {1000000000, "1G"},
+                {1LL << 60, "1Ei"}, {INT64_MAX, "9223372036854775807"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[QUANTITY_TEXT_SIZE];
         int64_t bytes = -1;
@@ -269,7 +284,9 @@ static void quantities_print_in_their_shortest_exact_form_and_read_back(void **s
 static void quantities_that_are_no_whole_number_of_bytes_are_refused(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"", "Mi", "-1", "+1", " 1", "1 ", "1mi", "1e3", "0.3", "9223372036854775808", "8Ei", "1.5.2", "1KiB", "nan", "0x10"};
+    static const char *const wrong[] = {"",    "Mi",    "-1",   "+1",  " 1",
+                                        "1 ",  "1mi",   "1e3",  "0.3", "9223372036854775808",
+                                        "8Ei", "1.5.2", "1KiB", "nan", "0x10"};
     int64_t bytes = 7;
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
         assert_int_equal(quantity_parse(wrong[i], &bytes), -1);
@@ -286,7 +303,8 @@ static void thousandths_read_back_and_finer_parts_are_refused(void **state)
     static const struct {
         const char *in, *out;
         int64_t milli;
-    } rows[] = {{"2", "2", 2000}, {"1.5", "1.5", 1500}, {"500m", "0.5", 500}, {".25", "0.25", 250}, {"0.001", "0.001", 1}, {"10", "10", 10000}};
+    } rows[] = {{"2", "2", 2000},     {"1.5", "1.5", 1500},  {"500m", "0.5", 500},
+                {".25", "0.25", 250}, {"0.001", "0.001", 1}, {"10", "10", 10000}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[QUANTITY_TEXT_SIZE];
         int64_t milli;
@@ -309,14 +327,20 @@ static void openapi_states_types_bounds_words_defaults_and_merge_keys(void **sta
     json_t *properties = json_object_get(schema, "properties");
     assert_int_equal(json_object_size(properties), ARRAY_LEN(sample_fields));
     assert_json(json_incref(json_object_get(properties, "port")),
-                "{\"description\":\"Port.\",\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0,\"maximum\":65535}");
-    assert_json(json_incref(json_object_get(json_object_get(properties, "color"), "enum")), "[\"\",\"red\",\"green\"]");
+                "{\"description\":\"Port.\",\"type\":\"integer\",\"format\":\"int64\",\"minimum\":0,"
+                "\"maximum\":65535}");
+    assert_json(json_incref(json_object_get(json_object_get(properties, "color"), "enum")),
+                "[\"\",\"red\",\"green\"]");
     assert_json(json_incref(json_object_get(json_object_get(properties, "at"), "format")), "\"date-time\"");
-    assert_json(json_incref(json_object_get(properties, "parts")),
-                "{\"description\":\"Parts.\",\"type\":\"array\",\"maxItems\":1000,\"x-kubernetes-list-type\":\"map\","
-                "\"x-kubernetes-list-map-keys\":[\"name\"],\"items\":{\"type\":\"object\",\"description\":\"A part.\","
-                "\"required\":[\"name\"],\"properties\":{\"name\":{\"description\":\"Its name.\",\"type\":\"string\",\"minLength\":1,\"maxLength\":8},"
-                "\"size\":{\"description\":\"Its size.\",\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"maximum\":10,\"default\":2}}}}");
+    assert_json(
+        json_incref(json_object_get(properties, "parts")),
+        "{\"description\":\"Parts.\",\"type\":\"array\",\"maxItems\":1000,\"x-kubernetes-list-type\":\"map\","
+        "\"x-kubernetes-list-map-keys\":[\"name\"],\"items\":{\"type\":\"object\",\"description\":\"A "
+        "part.\","
+        "\"required\":[\"name\"],\"properties\":{\"name\":{\"description\":\"Its "
+        "name.\",\"type\":\"string\",\"minLength\":1,\"maxLength\":8},"
+        "\"size\":{\"description\":\"Its "
+        "size.\",\"type\":\"integer\",\"format\":\"int64\",\"minimum\":1,\"maximum\":10,\"default\":2}}}}");
     json_t *part = json_object_get(properties, "part");
     assert_string_equal(json_get_text(part, "description"), "One part.");
     assert_non_null(json_object_get(part, "required"));
@@ -332,7 +356,8 @@ static void a_path_finds_its_row(void **state)
     assert_null(fields_find(&sample_table, ""));
 }
 
-// ---- the kinds' own tables -----------------------------------------------------------------------------------------
+// ---- the kinds' own tables
+// -----------------------------------------------------------------------------------------
 static void check_rows(const struct field_table *table)
 {
     assert_non_null(table->doc);
@@ -374,7 +399,8 @@ static void every_default_is_valid_for_its_own_row(void **state)
             const struct field *field = &table->fields[i];
             if (!field->default_json)
                 continue;
-            const struct field_table alone = {.doc = "One row.", .size = table->size, .fields = field, .count = 1};
+            const struct field_table alone = {
+                .doc = "One row.", .size = table->size, .fields = field, .count = 1};
             CLEANUP_FREE void *value = mem_alloc(table->size);
             CLEANUP_JSON json_t *json = json_object();
             json_object_set_new(json, field->name, parse(field->default_json));

@@ -23,31 +23,48 @@ static void assert_same(const json_t *got, const json_t *wanted)
         fail_msg("got %s, wanted %s", a, b);
 }
 
-#define CONDITIONS                                                                                             \
-    "\"observedGeneration\":3,\"phase\":\"word\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Fine\","  \
-    "\"message\":\"it is\",\"lastTransitionTime\":\"2026-11-29T18:12:59.001Z\",\"observedGeneration\":3},"     \
-    "{\"type\":\"Failed\",\"status\":\"Unknown\",\"reason\":\"Looking\",\"lastTransitionTime\":\"2026-11-29T18:12:59Z\"}],"
+#define CONDITIONS                                                                                           \
+    "\"observedGeneration\":3,\"phase\":\"word\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","   \
+    "\"reason\":\"Fine\","                                                                                   \
+    "\"message\":\"it is\",\"lastTransitionTime\":\"2026-11-29T18:12:59.001Z\",\"observedGeneration\":3},"   \
+    "{\"type\":\"Failed\",\"status\":\"Unknown\",\"reason\":\"Looking\",\"lastTransitionTime\":\"2026-11-"   \
+    "29T18:12:59Z\"}],"
 // Every field of every kind, set.
 static const struct {
     const char *spec, *status;
 } full[KIND_COUNT] = {
-    [KIND_WORKSPACE] = {"{\"mode\":\"direct\",\"path\":\"/home/me/repositories/x\"}",
-                        "{" CONDITIONS "\"root\":\"/r\",\"device\":5,\"inode\":9223372036854775807,\"retainedUntil\":\"2026-12-29T18:12:59.999Z\","
-                        "\"boundSandbox\":\"sbx_a\"}"},
-    [KIND_APPROVAL] = {"{\"path\":\"/home/me/repositories/x\",\"mode\":\"clone\",\"requester\":\"mcp\",\"decision\":\"approved\","
-                       "\"shownResourceVersion\":12,\"reason\":\"looks fine\"}",
-                       "{" CONDITIONS "\"device\":5,\"inode\":6,\"workspaceRef\":\"ws_a\",\"decidedAt\":\"2026-11-29T18:12:59Z\","
-                       "\"decidedBy\":\"operator:uid=0\",\"exposes\":[{\"path\":\".git\",\"what\":\"repository\"}]}"},
-    [KIND_SANDBOX] = {"{\"workspaceRef\":\"ws-a\",\"driver\":\"bubblewrap\",\"template\":\"host\",\"memory\":\"512Mi\",\"cpus\":\"1.5\","
-                      "\"session\":\"codexpro\"}",
-                      "{" CONDITIONS "\"driver\":\"bubblewrap\",\"template\":\"host\",\"workspaceUid\":\"ws_a\",\"workspaceRoot\":\"/w\","
-                      "\"runtimeName\":\"c2s-a-1\",\"attempt\":1,\"isolation\":\"namespace\",\"capabilities\":[{\"name\":\"docker\","
-                      "\"available\":false,\"message\":\"no\"},{\"name\":\"sudo\",\"available\":true}],\"limits\":[\"memory\",\"pids\"],"
-                      "\"lastActivityAt\":\"2026-11-29T18:12:59.5Z\",\"expiresAt\":\"2026-11-30T18:12:59.500Z\",\"startedAt\":\"2026-11-29T18:12:58Z\"}"},
-    [KIND_SESSION] = {"{\"sandboxRef\":\"sbx-a\"}", "{" CONDITIONS "\"sandboxUid\":\"sbx_a\",\"serverName\":\"guest\",\"serverVersion\":\"0.1\","
-                                                    "\"lastLines\":[\"a\",\"b\"]}"},
+    [KIND_WORKSPACE] =
+        {"{\"mode\":\"direct\",\"path\":\"/home/me/repositories/x\"}",
+         "{" CONDITIONS
+         "\"root\":\"/"
+         "r\",\"device\":5,\"inode\":9223372036854775807,\"retainedUntil\":\"2026-12-29T18:12:59.999Z\","
+         "\"boundSandbox\":\"sbx_a\"}"},
+    [KIND_APPROVAL] =
+        {"{\"path\":\"/home/me/repositories/"
+         "x\",\"mode\":\"clone\",\"requester\":\"mcp\",\"decision\":\"approved\","
+         "\"shownResourceVersion\":12,\"reason\":\"looks fine\"}",
+         "{" CONDITIONS
+         "\"device\":5,\"inode\":6,\"workspaceRef\":\"ws_a\",\"decidedAt\":\"2026-11-29T18:12:59Z\","
+         "\"decidedBy\":\"operator:uid=0\",\"exposes\":[{\"path\":\".git\",\"what\":\"repository\"}]}"},
+    [KIND_SANDBOX] =
+        {"{\"workspaceRef\":\"ws-a\",\"driver\":\"bubblewrap\",\"template\":\"host\",\"memory\":\"512Mi\","
+         "\"cpus\":\"1.5\","
+         "\"session\":\"codexpro\"}",
+         "{" CONDITIONS
+         "\"driver\":\"bubblewrap\",\"template\":\"host\",\"workspaceUid\":\"ws_a\",\"workspaceRoot\":\"/w\","
+         "\"runtimeName\":\"c2s-a-1\",\"attempt\":1,\"isolation\":\"namespace\",\"capabilities\":[{\"name\":"
+         "\"docker\","
+         "\"available\":false,\"message\":\"no\"},{\"name\":\"sudo\",\"available\":true}],\"limits\":["
+         "\"memory\",\"pids\"],"
+         "\"lastActivityAt\":\"2026-11-29T18:12:59.5Z\",\"expiresAt\":\"2026-11-30T18:12:59.500Z\","
+         "\"startedAt\":\"2026-11-29T18:12:58Z\"}"},
+    [KIND_SESSION] = {"{\"sandboxRef\":\"sbx-a\"}",
+                      "{" CONDITIONS
+                      "\"sandboxUid\":\"sbx_a\",\"serverName\":\"guest\",\"serverVersion\":\"0.1\","
+                      "\"lastLines\":[\"a\",\"b\"]}"},
     [KIND_EXPOSURE] = {"{\"sandboxRef\":\"sbx-a\",\"port\":8080}",
-                       "{" CONDITIONS "\"sandboxUid\":\"sbx_a\",\"hostPort\":40000,\"hostAddress\":\"0.0.0.0\"}"},
+                       "{" CONDITIONS
+                       "\"sandboxUid\":\"sbx_a\",\"hostPort\":40000,\"hostAddress\":\"0.0.0.0\"}"},
 };
 
 static struct record *full_record(enum kind kind)
@@ -58,10 +75,14 @@ static struct record *full_record(enum kind kind)
     CLEANUP_JSON json_t *status = parse(full[kind].status);
     assert_ok(record_spec_from_json(record, spec, NULL, &err));
     assert_ok(record_status_from_json(record, status, &err));
-    CLEANUP_JSON json_t *meta = parse("{\"name\":\"a\",\"uid\":\"sbx_a\",\"resourceVersion\":7,\"generation\":3,\"createdAt\":\"2026-11-29T18:12:59.123Z\","
-                                      "\"deletionAt\":\"2026-11-29T18:13:59.001Z\",\"removedAt\":\"2026-11-29T18:14:59Z\",\"createdBy\":\"mcp\","
-                                      "\"finalizers\":[\"chat2shell.dev/runtime\"],\"labels\":{\"a\":\"b\"},\"annotations\":{\"x/y\":\"z\"},"
-                                      "\"owners\":[{\"kind\":\"Sandbox\",\"name\":\"b\",\"uid\":\"sbx_b\"}],\"managedFields\":[{\"manager\":\"m\"}]}");
+    CLEANUP_JSON json_t *meta = parse("{\"name\":\"a\",\"uid\":\"sbx_a\",\"resourceVersion\":7,"
+                                      "\"generation\":3,\"createdAt\":\"2026-11-29T18:12:59.123Z\","
+                                      "\"deletionAt\":\"2026-11-29T18:13:59.001Z\",\"removedAt\":\"2026-11-"
+                                      "29T18:14:59Z\",\"createdBy\":\"mcp\","
+                                      "\"finalizers\":[\"chat2shell.dev/"
+                                      "runtime\"],\"labels\":{\"a\":\"b\"},\"annotations\":{\"x/y\":\"z\"},"
+                                      "\"owners\":[{\"kind\":\"Sandbox\",\"name\":\"b\",\"uid\":\"sbx_b\"}],"
+                                      "\"managedFields\":[{\"manager\":\"m\"}]}");
     assert_ok(record_meta_from_store_json(record, meta, &err));
     CLEANUP_JSON json_t *again = record_meta_to_json(record);
     assert_same(again, meta);
@@ -107,10 +128,13 @@ static void the_api_object_has_kubernetes_metadata(void **state)
     CLEANUP_RECORD struct record *record = full_record(KIND_EXPOSURE);
     CLEANUP_JSON json_t *object = record_to_json(record);
     CLEANUP_JSON json_t *wanted =
-        parse("{\"name\":\"a\",\"uid\":\"sbx_a\",\"resourceVersion\":\"7\",\"generation\":3,\"creationTimestamp\":\"2026-11-29T18:12:59Z\","
+        parse("{\"name\":\"a\",\"uid\":\"sbx_a\",\"resourceVersion\":\"7\",\"generation\":3,"
+              "\"creationTimestamp\":\"2026-11-29T18:12:59Z\","
               "\"deletionTimestamp\":\"2026-11-29T18:13:59Z\",\"labels\":{\"a\":\"b\"},"
-              "\"annotations\":{\"x/y\":\"z\",\"chat2shell.dev/created-by\":\"mcp\"},\"finalizers\":[\"chat2shell.dev/runtime\"],"
-              "\"ownerReferences\":[{\"apiVersion\":\"chat2shell.dev/v1\",\"kind\":\"Sandbox\",\"name\":\"b\",\"uid\":\"sbx_b\"}],"
+              "\"annotations\":{\"x/y\":\"z\",\"chat2shell.dev/"
+              "created-by\":\"mcp\"},\"finalizers\":[\"chat2shell.dev/runtime\"],"
+              "\"ownerReferences\":[{\"apiVersion\":\"chat2shell.dev/"
+              "v1\",\"kind\":\"Sandbox\",\"name\":\"b\",\"uid\":\"sbx_b\"}],"
               "\"managedFields\":[{\"manager\":\"m\"}]}");
     assert_same(json_object_get(object, "metadata"), wanted);
     assert_string_equal(json_get_text(object, "apiVersion"), "chat2shell.dev/v1");
@@ -122,12 +146,15 @@ static void a_new_record_prints_without_what_is_not_set(void **state)
     (void)state;
     CLEANUP_RECORD struct record *record = record_new(KIND_SANDBOX);
     CLEANUP_JSON json_t *object = record_to_json(record);
-    CLEANUP_JSON json_t *wanted = parse("{\"apiVersion\":\"chat2shell.dev/v1\",\"kind\":\"Sandbox\",\"metadata\":{},\"spec\":{\"session\":\"guest\"},\"status\":{}}");
+    CLEANUP_JSON json_t *wanted =
+        parse("{\"apiVersion\":\"chat2shell.dev/"
+              "v1\",\"kind\":\"Sandbox\",\"metadata\":{},\"spec\":{\"session\":\"guest\"},\"status\":{}}");
     assert_same(object, wanted);
     record_free(NULL);
 }
 
-// ---- specs ----------------------------------------------------------------------------------------------------------
+// ---- specs
+// ----------------------------------------------------------------------------------------------------------
 static void wrong_specs_are_refused_with_path_and_reason(void **state)
 {
     (void)state;
@@ -138,11 +165,16 @@ static void wrong_specs_are_refused_with_path_and_reason(void **state)
         {KIND_WORKSPACE, "{\"path\":\"/x\"}", "spec.path: may not be specified when `mode` is 'managed'"},
         {KIND_WORKSPACE, "{\"mode\":\"clone\"}", "spec.path: must be specified when `mode` is 'clone'"},
         {KIND_WORKSPACE, "{\"mode\":\"direct\",\"path\":\"x/y\"}", "spec.path: must be an absolute path"},
-        {KIND_WORKSPACE, "{\"mode\":\"direct\",\"path\":\"/x/../y\"}", "spec.path: must not contain '.' or '..' components"},
-        {KIND_WORKSPACE, "{\"mode\":\"direct\",\"path\":\"/x/..\"}", "spec.path: must not contain '.' or '..' components"},
-        {KIND_WORKSPACE, "{\"mode\":\"direct\",\"path\":\"/x/./y\"}", "spec.path: must not contain '.' or '..' components"},
-        {KIND_WORKSPACE, "{\"mode\":\"direct\",\"path\":\"/x\\ny\"}", "spec.path: must not contain control characters"},
-        {KIND_WORKSPACE, "{\"mode\":\"copy\"}", "spec.mode: must be one of 'managed', 'clone', 'direct', not 'copy'"},
+        {KIND_WORKSPACE, "{\"mode\":\"direct\",\"path\":\"/x/../y\"}",
+         "spec.path: must not contain '.' or '..' components"},
+        {KIND_WORKSPACE, "{\"mode\":\"direct\",\"path\":\"/x/..\"}",
+         "spec.path: must not contain '.' or '..' components"},
+        {KIND_WORKSPACE, "{\"mode\":\"direct\",\"path\":\"/x/./y\"}",
+         "spec.path: must not contain '.' or '..' components"},
+        {KIND_WORKSPACE, "{\"mode\":\"direct\",\"path\":\"/x\\ny\"}",
+         "spec.path: must not contain control characters"},
+        {KIND_WORKSPACE, "{\"mode\":\"copy\"}",
+         "spec.mode: must be one of 'managed', 'clone', 'direct', not 'copy'"},
         {KIND_APPROVAL, "{\"path\":\"/x\",\"mode\":\"managed\"}",
          "spec.mode: must be 'clone' or 'direct': a managed workspace needs no approval"},
         {KIND_APPROVAL, "{\"path\":\"/x\"}", "spec.mode: must be specified"},
@@ -151,12 +183,17 @@ static void wrong_specs_are_refused_with_path_and_reason(void **state)
         {KIND_APPROVAL, "{\"path\":\"/x\",\"mode\":\"clone\",\"shownResourceVersion\":-1}",
          "spec.shownResourceVersion: must be at least 0, not -1"},
         {KIND_SANDBOX, "{}", "spec.workspaceRef: must be specified"},
-        {KIND_SANDBOX, "{\"workspaceRef\":\"a\",\"memory\":\"1Mi\"}", "spec.memory: must be between 16Mi and 1Ti, inclusive, not 1Mi"},
-        {KIND_SANDBOX, "{\"workspaceRef\":\"a\",\"cpus\":0}", "spec.cpus: must be between 0.05 and 256, inclusive, not 0"},
-        {KIND_SANDBOX, "{\"workspaceref\":\"a\"}", "spec.workspaceref: unknown field 'workspaceref'; did you mean `workspaceRef`?; "
-                                                   "spec.workspaceRef: must be specified"},
-        {KIND_EXPOSURE, "{\"sandboxRef\":\"a\",\"port\":0}", "spec.port: must be between 1 and 65535, inclusive, not 0"},
-        {KIND_EXPOSURE, "{\"sandboxRef\":\"a\",\"port\":\"80\"}", "spec.port: must be an integer, not a string"},
+        {KIND_SANDBOX, "{\"workspaceRef\":\"a\",\"memory\":\"1Mi\"}",
+         "spec.memory: must be between 16Mi and 1Ti, inclusive, not 1Mi"},
+        {KIND_SANDBOX, "{\"workspaceRef\":\"a\",\"cpus\":0}",
+         "spec.cpus: must be between 0.05 and 256, inclusive, not 0"},
+        {KIND_SANDBOX, "{\"workspaceref\":\"a\"}",
+         "spec.workspaceref: unknown field 'workspaceref'; did you mean `workspaceRef`?; "
+         "spec.workspaceRef: must be specified"},
+        {KIND_EXPOSURE, "{\"sandboxRef\":\"a\",\"port\":0}",
+         "spec.port: must be between 1 and 65535, inclusive, not 0"},
+        {KIND_EXPOSURE, "{\"sandboxRef\":\"a\",\"port\":\"80\"}",
+         "spec.port: must be an integer, not a string"},
         {KIND_EXPOSURE, "7", "spec: must be an object, not an integer"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -207,7 +244,8 @@ static void stored_bytes_of_a_newer_version_are_read_and_wrong_ones_are_corrupt(
     assert_error(record_status_from_json(record, wrong, &err), ERROR_CORRUPT);
 }
 
-// ---- metadata ---------------------------------------------------------------------------------------------------------
+// ---- metadata
+// ---------------------------------------------------------------------------------------------------------
 static void metadata_that_the_server_printed_comes_back_unchanged(void **state)
 {
     (void)state;
@@ -225,7 +263,8 @@ static void metadata_replaces_labels_and_annotations_and_keeps_the_rest(void **s
     (void)state;
     struct error err = ERROR_INIT;
     CLEANUP_RECORD struct record *record = full_record(KIND_SANDBOX);
-    CLEANUP_JSON json_t *metadata = parse("{\"labels\":{\"tier\":\"web\",\"example.com/x\":\"\"},\"uid\":\"other\",\"finalizers\":[]}");
+    CLEANUP_JSON json_t *metadata =
+        parse("{\"labels\":{\"tier\":\"web\",\"example.com/x\":\"\"},\"uid\":\"other\",\"finalizers\":[]}");
     assert_ok(record_meta_from_json(record, metadata, NULL, &err));
     assert_string_equal(record->meta.name, "a");
     assert_string_equal(record->meta.uid, "sbx_a");
@@ -258,7 +297,8 @@ static void wrong_metadata_is_refused_and_changes_nothing(void **state)
         {"{\"labels\":{\"x..com/a\":\"x\"}}", "key must be a name"},
         {"{\"labels\":{\"a\":\"x y\"}}", "metadata.labels.a: must be empty or at most 63"},
         {"{\"labels\":{\"a\":1}}", "metadata.labels.a: must be a string"},
-        {"{\"annotations\":{\"chat2shell.dev/created-by\":\"me\"}}", "metadata.annotations.chat2shell.dev/created-by: may not be changed"},
+        {"{\"annotations\":{\"chat2shell.dev/created-by\":\"me\"}}",
+         "metadata.annotations.chat2shell.dev/created-by: may not be changed"},
         {"[]", "metadata: must be an object"},
     };
     CLEANUP_RECORD struct record *record = full_record(KIND_SANDBOX);
@@ -281,7 +321,8 @@ static void the_creator_annotation_is_never_stored(void **state)
     (void)state;
     struct error err = ERROR_INIT;
     CLEANUP_RECORD struct record *record = record_new(KIND_SANDBOX);
-    CLEANUP_JSON json_t *metadata = parse("{\"annotations\":{\"chat2shell.dev/created-by\":\"me\",\"a\":\"b\"}}");
+    CLEANUP_JSON json_t *metadata =
+        parse("{\"annotations\":{\"chat2shell.dev/created-by\":\"me\",\"a\":\"b\"}}");
     assert_ok(record_meta_from_json(record, metadata, NULL, &err));
     assert_int_equal(record->meta.annotations.count, 1);
     assert_null(record->meta.created_by);
@@ -305,7 +346,8 @@ static void problems_of_metadata_and_spec_are_worded_together(void **state)
     assert_int_equal(fields_causes_to_error(NULL, &err), 0);
 }
 
-// ---- managedFields -----------------------------------------------------------------------------------------------------
+// ---- managedFields
+// -----------------------------------------------------------------------------------------------------
 static json_t *fields_of(const struct record *record, const char *manager)
 {
     for (size_t i = 0; i < json_array_size(record->meta.managed_fields); i++) {
@@ -325,8 +367,10 @@ static void a_create_owns_every_set_leaf(void **state)
     text_map_set(&record->meta.labels, "tier", "web");
     record_touch_managed(record, NULL, "kubectl", (struct wall_time){1000000000000});
     CLEANUP_JSON json_t *wanted =
-        parse("[{\"manager\":\"kubectl\",\"operation\":\"Update\",\"apiVersion\":\"chat2shell.dev/v1\",\"time\":\"2001-09-09T01:46:40Z\","
-              "\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:metadata\":{\"f:labels\":{\"f:tier\":{}}},\"f:spec\":{\"f:port\":{},\"f:sandboxRef\":{}}}}]");
+        parse("[{\"manager\":\"kubectl\",\"operation\":\"Update\",\"apiVersion\":\"chat2shell.dev/"
+              "v1\",\"time\":\"2001-09-09T01:46:40Z\","
+              "\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:metadata\":{\"f:labels\":{\"f:tier\":{}}},\"f:"
+              "spec\":{\"f:port\":{},\"f:sandboxRef\":{}}}}]");
     assert_same(record->meta.managed_fields, wanted);
 }
 
@@ -341,9 +385,11 @@ static void a_change_moves_its_fields_and_a_removal_leaves_them_to_nobody(void *
     mem_replace(&second->spec.approval.reason, NULL);
     text_map_set(&second->meta.annotations, "n", "v");
     record_touch_managed(second, first, "b", (struct wall_time){1000000001000});
-    CLEANUP_JSON json_t *of_a = parse("{\"f:metadata\":{\"f:annotations\":{\"f:x/y\":{}},\"f:labels\":{\"f:a\":{}}},"
-                                      "\"f:spec\":{\"f:mode\":{},\"f:path\":{},\"f:requester\":{},\"f:shownResourceVersion\":{}}}");
-    CLEANUP_JSON json_t *of_b = parse("{\"f:metadata\":{\"f:annotations\":{\"f:n\":{}}},\"f:spec\":{\"f:decision\":{}}}");
+    CLEANUP_JSON json_t *of_a =
+        parse("{\"f:metadata\":{\"f:annotations\":{\"f:x/y\":{}},\"f:labels\":{\"f:a\":{}}},"
+              "\"f:spec\":{\"f:mode\":{},\"f:path\":{},\"f:requester\":{},\"f:shownResourceVersion\":{}}}");
+    CLEANUP_JSON json_t *of_b =
+        parse("{\"f:metadata\":{\"f:annotations\":{\"f:n\":{}}},\"f:spec\":{\"f:decision\":{}}}");
     assert_same(fields_of(second, "a"), of_a);
     assert_same(fields_of(second, "b"), of_b);
 }
@@ -372,17 +418,22 @@ static void managers_beyond_32_are_merged_oldest_first(void **state)
     assert_non_null(fields_of(record, "m99"));
     assert_non_null(fields_of(record, "m69"));
     assert_null(fields_of(record, "m68"));
-    json_t *labels = json_object_get(json_object_get(fields_of(record, "ancient-changes"), "f:metadata"), "f:labels");
+    json_t *labels =
+        json_object_get(json_object_get(fields_of(record, "ancient-changes"), "f:metadata"), "f:labels");
     assert_int_equal(json_object_size(labels), 69);
 }
 
-// ---- names, words, text ---------------------------------------------------------------------------------------------
+// ---- names, words, text
+// ---------------------------------------------------------------------------------------------
 static void names_are_dns_labels(void **state)
 {
     (void)state;
     struct error err = ERROR_INIT;
-    static const char *const right[] = {"a", "0", "a-b", "sbx-abc", "a23456789012345678901234567890123456789012345678901234567890123"};
-    static const char *const wrong[] = {"", "-a", "a-", "A", "a.b", "a_b", "a b", "a/b", "ä", "a234567890123456789012345678901234567890123456789012345678901234"};
+    static const char *const right[] = {"a", "0", "a-b", "sbx-abc",
+                                        "a23456789012345678901234567890123456789012345678901234567890123"};
+    static const char *const wrong[] = {
+        "",    "-a",  "a-",  "A", "a.b",
+        "a_b", "a b", "a/b", "ä", "a234567890123456789012345678901234567890123456789012345678901234"};
     for (size_t i = 0; i < ARRAY_LEN(right); i++)
         assert_ok(record_check_name(right[i], &err));
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)

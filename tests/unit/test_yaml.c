@@ -40,13 +40,17 @@ static void plain_scalars_follow_the_yaml_1_2_core_schema(void **state)
 {
     (void)state;
     assert_value("a: yes\nb: on\nc: No\nd: 1:30\ne: 2026-11-29\nf: 0b1\ng: 1_000\n",
-                 "{\"a\":\"yes\",\"b\":\"on\",\"c\":\"No\",\"d\":\"1:30\",\"e\":\"2026-11-29\",\"f\":\"0b1\",\"g\":\"1_000\"}");
-    assert_value("a: true\nb: False\nc: null\nd: ~\ne:\nf: ''\n", "{\"a\":true,\"b\":false,\"c\":null,\"d\":null,\"e\":null,\"f\":\"\"}");
+                 "{\"a\":\"yes\",\"b\":\"on\",\"c\":\"No\",\"d\":\"1:30\",\"e\":\"2026-11-29\",\"f\":\"0b1\","
+                 "\"g\":\"1_000\"}");
+    assert_value("a: true\nb: False\nc: null\nd: ~\ne:\nf: ''\n",
+                 "{\"a\":true,\"b\":false,\"c\":null,\"d\":null,\"e\":null,\"f\":\"\"}");
     assert_value("a: 1\nb: -7\nc: 0x1F\nd: 0o17\ne: 007\nf: 1.5\ng: .5\nh: 1e3\ni: '1'\nj: 512Mi\nk: 1.\n",
-                 "{\"a\":1,\"b\":-7,\"c\":31,\"d\":15,\"e\":7,\"f\":1.5,\"g\":0.5,\"h\":1000.0,\"i\":\"1\",\"j\":\"512Mi\",\"k\":1.0}");
+                 "{\"a\":1,\"b\":-7,\"c\":31,\"d\":15,\"e\":7,\"f\":1.5,\"g\":0.5,\"h\":1000.0,\"i\":\"1\","
+                 "\"j\":\"512Mi\",\"k\":1.0}");
     assert_value("a: |\n  x\n  y\nb: >\n  x\n  y\n", "{\"a\":\"x\\ny\\n\",\"b\":\"x y\\n\"}");
     assert_value("yes: 1\n1: 2\nnull: 3\n<<: 4\n", "{\"yes\":1,\"1\":2,\"null\":3,\"<<\":4}");
-    assert_value("a: 9223372036854775807\nb: -9223372036854775808\n", "{\"a\":9223372036854775807,\"b\":-9223372036854775808}");
+    assert_value("a: 9223372036854775807\nb: -9223372036854775808\n",
+                 "{\"a\":9223372036854775807,\"b\":-9223372036854775808}");
 }
 
 static void scalars_that_json_cannot_hold_are_refused(void **state)
@@ -153,13 +157,15 @@ static void size_and_node_limits_hold(void **state)
 static void an_alias_bomb_is_refused_at_its_first_anchor(void **state)
 {
     (void)state;
-    assert_refused("a: &a [x,x,x]\nb: &b [*a,*a,*a]\nc: [*b,*b,*b]\n", "dev.yaml:1:4: the anchor '&a' is not allowed");
+    assert_refused("a: &a [x,x,x]\nb: &b [*a,*a,*a]\nc: [*b,*b,*b]\n",
+                   "dev.yaml:1:4: the anchor '&a' is not allowed");
 }
 
 static void json_is_read_with_its_integers_escapes_and_tabs(void **state)
 {
     (void)state;
-    const char *json = "{\n\t\"a\":9007199254740993,\"b\":\"\\ud83d\\ude00 \\u00e9 \\/ \\\\ud83d\\\\ude00\",\"c\":[1,-2.5,true,null],\n\t\"d\":{}}";
+    const char *json = "{\n\t\"a\":9007199254740993,\"b\":\"\\ud83d\\ude00 \\u00e9 \\/ "
+                       "\\\\ud83d\\\\ude00\",\"c\":[1,-2.5,true,null],\n\t\"d\":{}}";
     assert_value(json, json);
     assert_refused("{\"a\":1,\"a\":2}", "dev.yaml:1:8: key 'a' is given twice");
     assert_refused("{\"a\":\"\\ud83d\"}", "dev.yaml:1:");
@@ -170,7 +176,8 @@ static void a_field_path_finds_its_line_or_that_of_its_nearest_ancestor(void **s
     (void)state;
     CLEANUP(manifest_free) struct manifest manifest = {0};
     struct error err = ERROR_INIT;
-    assert_ok(load("kind: X\nmetadata:\n  labels:\n    a: b\n    a.b/c: d\nspec:\n  items:\n  - name: x\n  - name: y\n    port: 3\n",
+    assert_ok(load("kind: X\nmetadata:\n  labels:\n    a: b\n    a.b/c: d\nspec:\n  items:\n  - name: x\n  - "
+                   "name: y\n    port: 3\n",
                    &manifest, &err));
     assert_int_equal(manifest_line(&manifest, 0, ""), 1);
     assert_int_equal(manifest_line(&manifest, 0, "metadata.labels.a"), 4);
@@ -180,7 +187,8 @@ static void a_field_path_finds_its_line_or_that_of_its_nearest_ancestor(void **s
     assert_int_equal(manifest_line(&manifest, 0, "spec.items[7]"), 7);
     assert_int_equal(manifest_line(&manifest, 0, "spec.port"), 6);
     assert_int_equal(manifest_line(&manifest, 0, "[99999999999999999999]"), 1);
-    CLEANUP_JSON json_t *cause = json_pack("{s:s, s:s}", "field", "spec.items[1].port", "message", "must be even");
+    CLEANUP_JSON json_t *cause =
+        json_pack("{s:s, s:s}", "field", "spec.items[1].port", "message", "must be even");
     CLEANUP_FREE char *text = manifest_word_cause(&manifest, 0, cause);
     assert_string_equal(text, "dev.yaml:10: spec.items[1].port: must be even");
 }
@@ -190,7 +198,8 @@ static void the_items_of_a_list_are_documents_with_lines_of_their_own(void **sta
     (void)state;
     CLEANUP(manifest_free) struct manifest manifest = {0};
     struct error err = ERROR_INIT;
-    assert_ok(load("apiVersion: v1\nkind: List\nitems:\n- kind: A\n  spec:\n    x: 1\n- kind: B\n", &manifest, &err));
+    assert_ok(load("apiVersion: v1\nkind: List\nitems:\n- kind: A\n  spec:\n    x: 1\n- kind: B\n", &manifest,
+                   &err));
     assert_int_equal(manifest.count, 2);
     assert_string_equal(json_get_text(manifest.documents[1].value, "kind"), "B");
     assert_int_equal(manifest_line(&manifest, 0, "spec.x"), 6);
@@ -205,14 +214,16 @@ static void the_head_of_a_manifest_is_checked_with_all_its_problems(void **state
     CLEANUP(manifest_free) struct manifest manifest = {0};
     struct error err = ERROR_INIT;
     const struct kind_info *info = NULL;
-    assert_ok(load("apiVersion: chat2shell.dev/v1\nkind: Sandbox\nmetadata: {name: a}\n---\napiVersion: v1\nkind: sandbx\nspce: {}\n---\na: 1\n",
+    assert_ok(load("apiVersion: chat2shell.dev/v1\nkind: Sandbox\nmetadata: {name: a}\n---\napiVersion: "
+                   "v1\nkind: sandbx\nspce: {}\n---\na: 1\n",
                    &manifest, &err));
     assert_ok(manifest_check(&manifest, 0, &info, NULL, &err));
     assert_int_equal(info->kind, KIND_SANDBOX);
     CLEANUP_JSON json_t *causes = json_array();
     assert_error(manifest_check(&manifest, 1, &info, causes, &err), ERROR_INVALID);
     assert_int_equal(json_array_size(causes), 3);
-    assert_string_equal(err.message, "apiVersion: must be 'chat2shell.dev/v1', not 'v1'; kind: unknown kind 'sandbx'; did you mean 'Sandbox'?; "
+    assert_string_equal(err.message, "apiVersion: must be 'chat2shell.dev/v1', not 'v1'; kind: unknown kind "
+                                     "'sandbx'; did you mean 'Sandbox'?; "
                                      "spce: unknown field 'spce'; did you mean `spec`?");
     assert_error(manifest_check(&manifest, 2, &info, NULL, &err), ERROR_INVALID);
     assert_non_null(strstr(err.message, "kind: must be specified"));
@@ -237,7 +248,8 @@ static void files_are_read_and_a_missing_one_is_named(void **state)
 static void no_cut_of_a_manifest_leaks_or_crashes(void **state)
 {
     (void)state;
-    static const char text[] = "apiVersion: v1\nkind: List\nitems:\n- {a: [1, \"\\ud83d\\ude00\", {b: 'c'}], ? d : *e}\n- &f !g |\n  x\n--- {\"\\ud83d\\ude00\": \"\\\n";
+    static const char text[] = "apiVersion: v1\nkind: List\nitems:\n- {a: [1, \"\\ud83d\\ude00\", {b: 'c'}], "
+                               "? d : *e}\n- &f !g |\n  x\n--- {\"\\ud83d\\ude00\": \"\\\n";
     for (size_t start = 0; start < 40; start++)
         for (size_t len = 0; start + len < sizeof(text); len++) {
             CLEANUP(manifest_free) struct manifest manifest = {0};
