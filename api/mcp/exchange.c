@@ -206,7 +206,7 @@ void mcp_exchange_start(struct mcp_server *server, struct http_request *request)
     const char *bytes = http_request_body(request, &len);
     struct error error = ERROR_INIT;
     json_t *body = NULL;
-    if (json_parse(bytes, len, &body, &error) < 0) {
+    if (json_parse_with_nul(bytes, len, &body, &error) < 0) {
         char *text = jsonrpc_error_text(NULL, JSONRPC_PARSE_ERROR, error.message, NULL, &len);
         http_respond(request, &(struct http_reply){.status = 400, .content_type = "application/json"}, text, len);
         return;

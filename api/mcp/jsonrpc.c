@@ -23,6 +23,8 @@ void jsonrpc_classify(const json_t *value, struct jsonrpc_message *ret)
     const json_t *id = json_object_get(value, "id"), *method = json_object_get(value, "method");
     const json_t *params = json_object_get(value, "params"), *version = json_object_get(value, "jsonrpc");
     ret->method = json_string_value(method);
+    if (ret->method && strlen(ret->method) != json_string_length(method)) // a NUL inside: no method's name
+        ret->method = NULL;
     ret->id = is_legal_id(id) ? id : NULL;
     ret->params = json_is_object(params) ? params : NULL;
     if (!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0)

@@ -92,7 +92,10 @@ static void tool_finished(void *arg, json_t *result)
 
 static void run_tools_call(struct mcp_call *call)
 {
-    const char *name = json_get_text(call->message.params, "name");
+    const json_t *word = json_object_get(call->message.params, "name");
+    const char *name = json_string_value(word);
+    if (name && strlen(name) != json_string_length(word))
+        name = NULL;
     const struct tool *tool = name ? tool_find(name) : NULL;
     json_t *arguments = json_object_get(call->message.params, "arguments");
     if (!tool) {

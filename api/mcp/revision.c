@@ -84,35 +84,18 @@ int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers
 }
 
 // ---- header values that may be base64 ----------------------------------------------------------------------------
-static int digit_of(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
-// Standard padded base64, strictly. Allocated, NUL-terminated; NULL if it is not.
 static char *decode_base64(const char *text, size_t len)
 {
-    if (len % 4)
+    CLEANUP_FREE char *coded = mem_strndup(text, len);
+    CLEANUP_FREE char *bytes = NULL;
+    size_t count;
+    if (json_decode_base64(coded, &bytes, &count, NULL) < 0)
         return NULL;
-    CLEANUP_FREE char *bytes = mem_alloc(len / 4 * 3 + 1);
-    size_t count = 0;
-    for (size_t i = 0; i < len; i += 4) {
-        size_t pad = i + 4 < len ? 0 : (size_t)(text[i + 3] == '=') + (text[i + 3] == '=' && text[i + 2] == '=');
-        unsigned group = 0;
-        for (size_t k = 0; k < 4; k++) {
-            int digit = k < 4 - pad ? digit_of(text[i + k]) : 0;
-            if (digit < 0)
-                return NULL;
-            group = group << 6 | (unsigned)digit;
-        }
-        if ((pad == 1 && group & 0xFF) || (pad == 2 && group & 0xFFFF))
-            return NULL;
-        for (size_t k = 0; k < 3 - pad; k++)
-            bytes[count++] = (char)(group >> (16 - 8 * k));
-    }
-    return strlen(bytes) == count && utf8_is_valid(bytes, count) ? TAKE_PTR(bytes) : NULL;
+    char *decoded = mem_strndup(bytes, count);
+    if (strlen(decoded) == count && utf8_is_valid(decoded, count))
+        return decoded;
+    free(decoded);
+    return NULL;
 }
 
 // The text that a header value stands for; NULL if it is malformed.

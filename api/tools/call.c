@@ -109,6 +109,19 @@ int tool_fail_set(struct tool_call *call, enum error_code code, const char *hint
 }
 
 // ---- start -------------------------------------------------------------------------------------------------------
+// Our own tools hand texts on as C strings. The forwarded ones do not, and a file's content may hold a NUL.
+static int check_texts(const struct tool_call *call, struct error *err)
+{
+    const char *name;
+    json_t *value;
+    if (call->tool->place == TOOL_FORWARDS)
+        return 0;
+    json_object_foreach (call->arguments, name, value)
+        if (json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value))
+            return error_set(err, ERROR_INVALID, NULL, "%s must not hold a NUL character", name);
+    return 0;
+}
+
 static void run_on_loop(void *arg)
 {
     struct tool_call *call = arg;
@@ -125,7 +138,7 @@ void tool_call_start(struct tool_call *call, struct world *world, const struct c
         tool_fail_set(call, ERROR_LIMIT, "wait until some of them have ended, then try again", "%d tool calls are under way, which is the most", TOOL_CALLS_MAX);
         return;
     }
-    if (catalogue_check(catalogue, tool->name, arguments, &error) < 0) {
+    if (catalogue_check(catalogue, tool->name, arguments, &error) < 0 || check_texts(call, &error) < 0) {
         tool_fail(call, &error);
         return;
     }

@@ -13,13 +13,13 @@ const struct tool tools[] = {
     {"bash", TOOL_WAITS, tool_run_bash},
     {"bash_poll", TOOL_WAITS, tool_run_bash_poll},
     {"bash_stop", TOOL_WAITS, tool_run_bash_stop},
-    {"server_config", TOOL_WAITS, tool_run_forwarded},
-    {"open_current_workspace", TOOL_WAITS, tool_run_forwarded},
-    {"tree", TOOL_WAITS, tool_run_forwarded},
-    {"search", TOOL_WAITS, tool_run_forwarded},
-    {"read", TOOL_WAITS, tool_run_forwarded},
-    {"write", TOOL_WAITS, tool_run_forwarded},
-    {"edit", TOOL_WAITS, tool_run_forwarded},
+    {"server_config", TOOL_FORWARDS, tool_run_forwarded},
+    {"open_current_workspace", TOOL_FORWARDS, tool_run_forwarded},
+    {"tree", TOOL_FORWARDS, tool_run_forwarded},
+    {"search", TOOL_FORWARDS, tool_run_forwarded},
+    {"read", TOOL_FORWARDS, tool_run_forwarded},
+    {"write", TOOL_FORWARDS, tool_run_forwarded},
+    {"edit", TOOL_FORWARDS, tool_run_forwarded},
 };
 const size_t tool_count = ARRAY_LEN(tools);
 

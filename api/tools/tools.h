@@ -20,7 +20,7 @@
 #define TOOL_EXPOSE_WAIT_MS (20 * 1000)
 
 struct tool_call;
-enum tool_place { TOOL_READS, TOOL_WAITS };
+enum tool_place { TOOL_READS, TOOL_WAITS, TOOL_FORWARDS }; // TOOL_FORWARDS waits too; the sandbox's tool server does it
 struct tool {
     const char *name;
     enum tool_place place;

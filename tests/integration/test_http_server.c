@@ -1,0 +1,581 @@
+// The HTTP front over real sockets: answers from other threads, hang-ups, streams, limits, stop.
+#include "api/http/http.h"
+#include "controller/base/memory.h"
+#include "controller/base/socket.h"
+#include "tests/support/http_client.h"
+#include "tests/support/support.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SOON_MS 5000
+
+// The handler under test: what it does is told by the path.
+static struct fixture {
+    struct clock *clock;
+    struct loop *loop;
+    struct http_server *server;
+    int port;
+    pthread_mutex_t lock; // guards the rest
+    pthread_cond_t changed;
+    struct http_request *kept; // "/keep": answered by the test
+    struct http_stream *stream;
+    int gone, writable, bodies;
+    struct ucred peer;
+} fixture = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void change(int *at)
+{
+    pthread_mutex_lock(&fixture.lock);
+    ++*at;
+    pthread_cond_broadcast(&fixture.changed);
+    pthread_mutex_unlock(&fixture.lock);
+}
+
+static void wait_until(bool (*is_true)(void))
+{
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += SOON_MS / 1000;
+    pthread_mutex_lock(&fixture.lock);
+    while (!is_true())
+        if (pthread_cond_timedwait(&fixture.changed, &fixture.lock, &end))
+            fail_msg("it did not happen in time");
+    pthread_mutex_unlock(&fixture.lock);
+}
+
+static void gone(void *arg)
+{
+    assert_true(loop_is_current(fixture.loop));
+    change(arg);
+}
+
+static void writable(void *arg)
+{
+    (void)arg;
+    change(&fixture.writable);
+}
+
+static void respond_text(struct http_request *request, const char *text)
+{
+    http_respond(request, &(struct http_reply){.status = 200, .content_type = "text/plain"}, mem_strdup(text), strlen(text));
+}
+
+static void start_stream(struct http_request *request, size_t queue_max)
+{
+    const struct http_stream_options options = {.queue_max = queue_max, .on_writable = writable, .on_gone = gone, .arg = &fixture.gone};
+    struct http_stream *stream = http_stream_start(request, &(struct http_reply){.status = 200, .content_type = "text/plain"}, &options);
+    pthread_mutex_lock(&fixture.lock);
+    fixture.stream = stream;
+    pthread_cond_broadcast(&fixture.changed);
+    pthread_mutex_unlock(&fixture.lock);
+}
+
+static void keep(struct http_request *request)
+{
+    http_request_on_gone(request, gone, &fixture.gone);
+    pthread_mutex_lock(&fixture.lock);
+    fixture.kept = request;
+    pthread_cond_broadcast(&fixture.changed);
+    pthread_mutex_unlock(&fixture.lock);
+}
+
+static void handle(void *arg, struct http_request *request)
+{
+    (void)arg;
+    const char *path = http_request_path(request);
+    size_t len;
+    const char *body = http_request_body(request, &len);
+    fixture.bodies++;
+    if (strcmp(path, "/keep") == 0)
+        keep(request);
+    else if (strcmp(path, "/stream") == 0)
+        start_stream(request, 64 * 1024);
+    else if (strcmp(path, "/peer") == 0) {
+        bool is_known = http_request_peer(request, &fixture.peer);
+        respond_text(request, is_known ? "known" : "unknown");
+    } else if (strcmp(path, "/query") == 0)
+        respond_text(request, http_request_query(request, "x") ? http_request_query(request, "x") : "absent");
+    else {
+        char *text = mem_format("%zu %s", len, len < 100 ? body : "");
+        respond_text(request, text);
+        free(text);
+    }
+}
+
+static char *error_body(void *arg, int status, const struct error *err)
+{
+    (void)arg;
+    return mem_format("{\"status\":%d,\"message\":\"%s\"}", status, err->message);
+}
+
+static void start_on(int fd, bool has_peer, int threads)
+{
+    struct error err = ERROR_INIT;
+    const struct http_server_options options = {
+        .loop = fixture.loop, .listen_fd = fd, .thread_count = threads, .has_peer = has_peer, .handle = handle, .error_body = error_body};
+    assert_ok(http_server_start(&options, &fixture.server, &err));
+}
+
+static int set_up_with(struct clock *clock)
+{
+    struct error err = ERROR_INIT;
+    fixture.clock = clock;
+    fixture.kept = NULL;
+    fixture.stream = NULL;
+    fixture.gone = fixture.writable = fixture.bodies = 0;
+    assert_ok(loop_start(fixture.clock, &fixture.loop, &err));
+    int fd = http_listen_tcp("127.0.0.1", 0, &err);
+    assert_ok(fd);
+    fixture.port = http_listen_port(fd);
+    start_on(fd, false, 2);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return set_up_with(clock_new_real());
+}
+
+static int set_up_fake_clock(void **state)
+{
+    (void)state;
+    return set_up_with(clock_new_fake((struct wall_time){1000}));
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    http_server_stop(fixture.server);
+    loop_stop(fixture.loop);
+    clock_free(fixture.clock);
+    return 0;
+}
+
+static bool is_kept(void)
+{
+    return fixture.kept;
+}
+
+static bool is_streaming(void)
+{
+    return fixture.stream;
+}
+
+static bool is_gone(void)
+{
+    return fixture.gone;
+}
+
+static bool is_writable(void)
+{
+    return fixture.writable;
+}
+
+static int post(const char *path, const char *headers, const char *body, struct http_answer *answer)
+{
+    http_client_post(fixture.port, path, headers, body, answer);
+    return answer->status;
+}
+
+// ---- answers -----------------------------------------------------------------------------------------------------
+static void a_request_is_answered_with_its_body_at_hand(void **state)
+{
+    (void)state;
+    struct http_answer answer;
+    assert_int_equal(post("/x", "", "hello", &answer), 200);
+    assert_string_equal(answer.body, "5 hello");
+    http_answer_clear(&answer);
+    http_client_raw(fixture.port, "GET /query?x=a%20b HTTP/1.1\r\nHost: a\r\n\r\n", 39 + 2, &answer);
+    assert_string_equal(answer.body, "a b");
+    http_answer_clear(&answer);
+}
+
+static void a_connection_carries_many_requests(void **state)
+{
+    (void)state;
+    int fd = http_client_connect(fixture.port);
+    char *text = http_client_post_text("/x", "", "hello");
+    for (int i = 0; i < 50; i++) {
+        struct http_answer answer;
+        http_client_send_text(fd, text);
+        http_client_read(fd, &answer, SOON_MS);
+        assert_string_equal(answer.body, "5 hello");
+        http_answer_clear(&answer);
+    }
+    free(text);
+    close(fd);
+}
+
+static void a_kept_request_is_answered_later_from_another_thread(void **state)
+{
+    (void)state;
+    int fd = http_client_connect(fixture.port);
+    char *text = http_client_post_text("/keep", "", "{}");
+    for (int i = 0; i < 3; i++) {
+        struct http_answer answer, other;
+        http_client_send_text(fd, text);
+        wait_until(is_kept);
+        assert_int_equal(post("/x", "", "", &other), 200); // others are served meanwhile
+        http_answer_clear(&other);
+        struct http_request *kept = fixture.kept;
+        fixture.kept = NULL;
+        respond_text(kept, "late");
+        http_client_read(fd, &answer, SOON_MS);
+        assert_string_equal(answer.body, "late");
+        http_answer_clear(&answer);
+    }
+    assert_int_equal(fixture.gone, 0);
+    free(text);
+    close(fd);
+}
+
+static void a_hang_up_of_a_waiting_client_is_told_once_and_the_late_answer_is_dropped(void **state)
+{
+    (void)state;
+    int fd = http_client_connect(fixture.port);
+    char *text = http_client_post_text("/keep", "", "{}");
+    http_client_send_text(fd, text);
+    wait_until(is_kept);
+    close(fd);
+    wait_until(is_gone);
+    respond_text(fixture.kept, "nobody reads this");
+    assert_int_equal(fixture.gone, 1);
+    free(text);
+}
+
+static void stop_answers_waiting_requests_503(void **state)
+{
+    (void)state;
+    int fd = http_client_connect(fixture.port);
+    char *text = http_client_post_text("/keep", "", "{}");
+    http_client_send_text(fd, text);
+    wait_until(is_kept);
+    http_server_stop(fixture.server);
+    fixture.server = NULL;
+    struct http_answer answer;
+    http_client_read(fd, &answer, SOON_MS);
+    assert_int_equal(answer.status, 503);
+    assert_int_equal(fixture.gone, 1);
+    respond_text(fixture.kept, "after the server's end");
+    http_answer_clear(&answer);
+    free(text);
+    close(fd);
+}
+
+// ---- limits ------------------------------------------------------------------------------------------------------
+static void send_body(int fd, size_t size)
+{
+    char *bytes = mem_alloc(1024 * 1024);
+    memset(bytes, 'x', 1024 * 1024);
+    for (size_t sent = 0; sent < size; sent += 1024 * 1024)
+        http_client_send(fd, bytes, size - sent < 1024 * 1024 ? size - sent : 1024 * 1024);
+    free(bytes);
+}
+
+static void check_large(size_t size, int status)
+{
+    int fd = http_client_connect(fixture.port);
+    char *head = mem_format("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", size);
+    http_client_send_text(fd, head);
+    send_body(fd, size);
+    struct http_answer answer;
+    http_client_read(fd, &answer, 20000);
+    assert_int_equal(answer.status, status);
+    http_answer_clear(&answer);
+    free(head);
+    close(fd);
+}
+
+static void a_body_of_20_mib_passes_and_a_larger_one_is_answered_413(void **state)
+{
+    (void)state;
+    check_large(HTTP_BODY_MAX_BYTES, 200);
+    check_large(HTTP_BODY_MAX_BYTES + 1, 413);
+    check_large(100 * 1024 * 1024, 413);
+    struct http_server_stats stats;
+    http_server_get_stats(fixture.server, &stats);
+    assert_int_equal(stats.body_bytes, 0);
+}
+
+static void a_chunked_body_that_grows_too_large_is_answered_413(void **state)
+{
+    (void)state;
+    int fd = http_client_connect(fixture.port);
+    http_client_send_text(fd, "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 21; i++) {
+        http_client_send_text(fd, "100000\r\n");
+        send_body(fd, 1024 * 1024);
+        http_client_send_text(fd, "\r\n");
+    }
+    http_client_send_text(fd, "0\r\n\r\n");
+    struct http_answer answer;
+    http_client_read(fd, &answer, SOON_MS);
+    assert_int_equal(answer.status, 413);
+    http_answer_clear(&answer);
+    close(fd);
+}
+
+static void whoever_asks_for_leave_to_send_too_much_is_refused_at_once(void **state)
+{
+    (void)state;
+    struct http_answer answer;
+    const char *head = "POST /x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n";
+    http_client_raw(fixture.port, head, strlen(head), &answer);
+    assert_int_equal(answer.status, 413);
+    http_answer_clear(&answer);
+}
+
+static void a_client_that_drips_its_body_is_cut_off(void **state)
+{
+    (void)state;
+    int fd = http_client_connect(fixture.port);
+    http_client_send_text(fd, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
+    for (int i = 0; i < 7; i++) {
+        http_client_send_text(fd, "x");
+        usleep(20000);
+        clock_advance(fixture.clock, 10000);
+    }
+    assert_true(http_client_is_closed(fd, SOON_MS));
+    close(fd);
+}
+
+static void a_waiting_request_is_not_cut_off(void **state)
+{
+    (void)state;
+    int fd = http_client_connect(fixture.port);
+    char *text = http_client_post_text("/keep", "", "{}");
+    http_client_send_text(fd, text);
+    wait_until(is_kept);
+    clock_advance(fixture.clock, 600000);
+    assert_false(http_client_is_closed(fd, 200));
+    respond_text(fixture.kept, "late");
+    struct http_answer answer;
+    http_client_read(fd, &answer, SOON_MS);
+    assert_int_equal(answer.status, 200);
+    http_answer_clear(&answer);
+    free(text);
+    close(fd);
+}
+
+static void malformed_heads_are_refused_and_the_connection_closed(void **state)
+{
+    (void)state;
+    static const char *const heads[] = {
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "POST /x HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 0\r\n\r\n",
+        "POST /x HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nMcp-Name: a\r\nMcp-Name: b\r\nContent-Length: 0\r\n\r\n",
+        "POST /x%00y HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "FOO /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length : 0\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+        "GET x HTTP/1.1\r\nHost: a\r\n\r\n",
+    };
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        int fd = http_client_connect(fixture.port);
+        struct http_answer answer;
+        http_client_send_text(fd, heads[i]);
+        http_client_read(fd, &answer, SOON_MS);
+        if (answer.status < 400)
+            fail_msg("head %zu was answered %d", i, answer.status);
+        assert_true(http_client_is_closed(fd, SOON_MS));
+        http_answer_clear(&answer);
+        close(fd);
+    }
+    assert_int_equal(fixture.bodies, 0);
+}
+
+// ---- streams -----------------------------------------------------------------------------------------------------
+static int open_stream(void)
+{
+    int fd = http_client_connect(fixture.port);
+    http_client_send_text(fd, "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+    wait_until(is_streaming);
+    return fd;
+}
+
+static void a_stream_brings_its_pieces_in_order_and_ends(void **state)
+{
+    (void)state;
+    int fd = open_stream();
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(http_stream_write(fixture.stream, "piece\n", 6), 0);
+        usleep(2000);
+    }
+    http_stream_close(fixture.stream);
+    struct http_answer answer;
+    http_client_read(fd, &answer, SOON_MS);
+    assert_string_equal(answer.body, "piece\npiece\npiece\npiece\npiece\n");
+    assert_int_equal(fixture.gone, 0);
+    http_answer_clear(&answer);
+    close(fd);
+}
+
+static void a_stream_whose_reader_is_slow_refuses_pieces_until_it_drained(void **state)
+{
+    (void)state;
+    int fd = open_stream();
+    char *piece = mem_alloc(32 * 1024);
+    memset(piece, 'x', 32 * 1024);
+    size_t written = 0;
+    while (http_stream_write(fixture.stream, piece, 32 * 1024) == 0 && written < 64u * 1024 * 1024)
+        written += 32 * 1024;
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(http_stream_write(fixture.stream, piece, 100 * 1024), -1);
+    assert_int_equal(errno, EMSGSIZE);
+    http_stream_close(fixture.stream); // what is queued still goes out
+    struct http_answer answer;
+    http_client_read(fd, &answer, SOON_MS);
+    assert_int_equal(answer.body_len, written);
+    http_answer_clear(&answer);
+    free(piece);
+    close(fd);
+}
+
+static void a_drained_stream_says_that_it_takes_more(void **state)
+{
+    (void)state;
+    int fd = open_stream();
+    char *piece = mem_alloc(32 * 1024);
+    while (http_stream_write(fixture.stream, piece, 32 * 1024) == 0)
+        ;
+    char *sink = mem_alloc(1024 * 1024);
+    for (int i = 0; i < 200 && !fixture.writable; i++) // a racy look: the lock is taken below
+        if (recv(fd, sink, 1024 * 1024, MSG_DONTWAIT) < 0)
+            usleep(5000);
+    wait_until(is_writable);
+    http_stream_close(fixture.stream);
+    free(sink);
+    free(piece);
+    close(fd);
+}
+
+static void a_stream_tells_that_its_reader_hung_up(void **state)
+{
+    (void)state;
+    int fd = open_stream();
+    assert_int_equal(http_stream_write(fixture.stream, "x", 1), 0);
+    close(fd);
+    wait_until(is_gone);
+    assert_int_equal(http_stream_write(fixture.stream, "x", 1), -1);
+    assert_int_equal(errno, EPIPE);
+    http_stream_close(fixture.stream);
+    assert_int_equal(fixture.gone, 1);
+}
+
+static void stop_ends_streams(void **state)
+{
+    (void)state;
+    int fd = open_stream();
+    http_server_stop(fixture.server);
+    fixture.server = NULL;
+    assert_int_equal(fixture.gone, 1);
+    http_stream_close(fixture.stream);
+    close(fd);
+}
+
+// ---- Unix sockets --------------------------------------------------------------------------------------------------
+static void a_unix_socket_tells_who_connected(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    char *dir = support_make_dir();
+    int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct http_server *tcp = fixture.server;
+    int listen_fd = socket_listen_at(dir_fd, "s", SOCK_STREAM, &err);
+    assert_ok(listen_fd);
+    start_on(listen_fd, true, 1);
+    int fd = socket_connect_at(dir_fd, "s", SOCK_STREAM, &err);
+    assert_ok(fd);
+    http_client_send_text(fd, "GET /peer HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct http_answer answer;
+    http_client_read(fd, &answer, SOON_MS);
+    assert_string_equal(answer.body, "known");
+    assert_int_equal(fixture.peer.uid, getuid());
+    assert_int_equal(fixture.peer.pid, getpid());
+    http_answer_clear(&answer);
+    close(fd);
+    fd = socket_connect_at(dir_fd, "s", SOCK_STREAM, &err); // hang-ups are noticed here too
+    http_client_send_text(fd, "GET /keep HTTP/1.1\r\nHost: a\r\n\r\n");
+    wait_until(is_kept);
+    close(fd);
+    wait_until(is_gone);
+    respond_text(fixture.kept, "");
+    http_server_stop(fixture.server);
+    fixture.server = tcp;
+    close(dir_fd);
+    support_remove_dir(dir);
+}
+
+static void a_port_in_use_is_named(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    assert_error(http_listen_tcp("127.0.0.1", fixture.port, &err), ERROR_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "already in use"));
+    assert_error(http_listen_tcp("example", 1, &err), ERROR_INVALID);
+}
+
+// ---- many ----------------------------------------------------------------------------------------------------------
+static void *hammer(void *arg)
+{
+    int *bad = arg;
+    char *text = http_client_post_text("/x", "", "hello");
+    int fd = http_client_connect(fixture.port);
+    for (int i = 0; i < 200; i++) {
+        struct http_answer answer;
+        http_client_send_text(fd, text);
+        http_client_read(fd, &answer, SOON_MS);
+        *bad += answer.status != 200;
+        http_answer_clear(&answer);
+    }
+    free(text);
+    close(fd);
+    return NULL;
+}
+
+static void many_connections_at_once_are_all_answered(void **state)
+{
+    (void)state;
+    pthread_t threads[16];
+    int bad[16] = {0};
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, hammer, &bad[i]), 0);
+    for (int i = 0; i < 16; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(bad[i], 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_request_is_answered_with_its_body_at_hand),
+        TEST(a_connection_carries_many_requests),
+        TEST(a_kept_request_is_answered_later_from_another_thread),
+        TEST(a_hang_up_of_a_waiting_client_is_told_once_and_the_late_answer_is_dropped),
+        TEST(stop_answers_waiting_requests_503),
+        TEST(a_body_of_20_mib_passes_and_a_larger_one_is_answered_413),
+        TEST(a_chunked_body_that_grows_too_large_is_answered_413),
+        TEST(whoever_asks_for_leave_to_send_too_much_is_refused_at_once),
+        cmocka_unit_test_setup_teardown(a_client_that_drips_its_body_is_cut_off, set_up_fake_clock, tear_down),
+        cmocka_unit_test_setup_teardown(a_waiting_request_is_not_cut_off, set_up_fake_clock, tear_down),
+        TEST(malformed_heads_are_refused_and_the_connection_closed),
+        TEST(a_stream_brings_its_pieces_in_order_and_ends),
+        TEST(a_stream_whose_reader_is_slow_refuses_pieces_until_it_drained),
+        TEST(a_drained_stream_says_that_it_takes_more),
+        TEST(a_stream_tells_that_its_reader_hung_up),
+        TEST(stop_ends_streams),
+        TEST(a_unix_socket_tells_who_connected),
+        TEST(a_port_in_use_is_named),
+        TEST(many_connections_at_once_are_all_answered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
