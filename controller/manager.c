@@ -1,15 +1,14 @@
 #include "controller/manager.h"
 #include "controller/base/memory.h"
 #include "controller/base/random.h"
+#include "controller/hash.h"
 #include "controller/log.h"
 #include "controller/pool.h"
 #include "controller/runner.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_RECONCILERS 16
 #define DEFAULT_WORKERS 4
@@ -25,7 +24,7 @@ struct manager {
     pthread_mutex_t lock;  // guards all below
     int64_t next_resync_ms; // boot time
     bool is_resyncing;
-    char last_trouble[256]; // what the last resync or upkeep logged
+    uint64_t last_trouble; // what the last resync or upkeep logged, by its hash; 0 = nothing
 };
 
 struct manager *manager_new(const struct manager_options *options)
@@ -145,9 +144,10 @@ static bool claim_resync(struct manager *manager)
 // The same trouble every minute is one line. Only the thread that resyncs is here.
 static void report_trouble(struct manager *manager, const char *trouble)
 {
-    if (trouble[0] && strncmp(manager->last_trouble, trouble, sizeof(manager->last_trouble) - 1) != 0)
+    uint64_t hash = trouble[0] ? hash_text(trouble) : 0;
+    if (hash && hash != manager->last_trouble)
         log_warning("%s", trouble);
-    snprintf(manager->last_trouble, sizeof(manager->last_trouble), "%s", trouble);
+    manager->last_trouble = hash;
 }
 
 static void resync_now(struct manager *manager)
