@@ -285,7 +285,7 @@ void exchange_begin(struct conn *conn, const struct http_head *head, size_t head
     }
     struct exchange *exchange = conn->exchange = mem_alloc(sizeof(*exchange));
     *exchange = (struct exchange){.head = BUFFER_INIT(REWRITE_MAX_BYTES),
-                                  .request = http_request_body(head),
+                                  .request = http_body_of_request(head),
                                   .is_kept_alive = keeps_alive(head),
                                   .minor_version = head->minor_version};
     rewrite_request(head, &conn->to, path, &exchange->head);

@@ -52,7 +52,7 @@ struct http_body {
     int state;            // chunked: where in the framing
     unsigned digits, line_bytes, trailer_bytes;
 };
-struct http_body http_request_body(const struct http_head *head);
+struct http_body http_body_of_request(const struct http_head *head);
 struct http_body http_response_body(const struct http_head *head, bool is_head_request);
 // How many of the bytes belong to the body: all of them are to be forwarded as they are.
 size_t http_body_take(struct http_body *body, const char *bytes, size_t len);

@@ -7,7 +7,7 @@
 // Where a chunked body's framing stands. Extensions are refused: nobody sends them, and parsers differ about them.
 enum { SIZE_DIGITS, SIZE_LF, DATA, DATA_CR, DATA_LF, TRAILER_START, TRAILER_NAME, TRAILER_VALUE, TRAILER_LF, END_LF };
 
-struct http_body http_request_body(const struct http_head *head)
+struct http_body http_body_of_request(const struct http_head *head)
 {
     struct http_body body = {.kind = HTTP_BODY_NONE};
     if (head->is_chunked)
@@ -26,7 +26,7 @@ struct http_body http_response_body(const struct http_head *head, bool is_head_r
         return (struct http_body){.kind = HTTP_BODY_NONE, .is_done = true};
     if (!head->is_chunked && !head->has_length)
         return (struct http_body){.kind = HTTP_BODY_UNTIL_CLOSE};
-    return http_request_body(head);
+    return http_body_of_request(head);
 }
 
 static int hex_value(unsigned char c)
