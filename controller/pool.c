@@ -20,6 +20,7 @@ struct pool {
     struct worker *workers;
     int started_count, alive_count, sleeping_count;
     bool has_timekeeper, is_running, is_stopping;
+    int64_t kept_due_ms;          // until when the timekeeper sleeps
 };
 
 static void *run(void *arg);
@@ -81,12 +82,15 @@ static long long wait_ms(const struct pool *pool, struct boot_time due)
 static void rest(struct pool *pool, struct boot_time due)
 {
     if (pool->has_timekeeper) {
+        if (due.ms < pool->kept_due_ms) // it fell asleep before this became known
+            pthread_cond_signal(&pool->time_moved);
         pool->sleeping_count++;
         pthread_cond_wait(&pool->called, &pool->lock);
         pool->sleeping_count--;
         return;
     }
     pool->has_timekeeper = true;
+    pool->kept_due_ms = due.ms;
     thread_cond_wait_ms(&pool->time_moved, &pool->lock, wait_ms(pool, due));
     pool->has_timekeeper = false;
 }
