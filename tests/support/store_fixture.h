@@ -5,6 +5,7 @@
 //     …
 //     store_fixture_close(fixture);
 #pragma once
+#include "controller/base/json.h"
 #include "controller/store/store.h"
 #include "tests/support/support.h"
 
