@@ -12,10 +12,14 @@ const char *__asan_default_options(void)
 }
 #endif
 
-// write(2) alone: after the lock-down stdio could not even ask what stderr is.
+// With write(2) alone: after the lock-down stdio could not even ask what stderr is.
 static int report(const struct error *err)
 {
-    dprintf(STDERR_FILENO, "chat2shell-egress: %s%s%s\n", err->message, err->hint[0] ? "; " : "", err->hint);
+    char text[sizeof(err->message) + sizeof(err->hint) + 32];
+    int len = snprintf(text, sizeof(text), "chat2shell-egress: %s%s%s\n", err->message, err->hint[0] ? "; " : "",
+                       err->hint);
+    if (write(STDERR_FILENO, text, (size_t)len) < 0)
+        return 1; // nobody listens
     return error_meaning(err->code)->exit_code;
 }
 
