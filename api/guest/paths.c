@@ -275,7 +275,7 @@ static int resolve_parent(const struct workspace *workspace, const char *parent,
         if (slash)
             *slash = '\0';
         else
-            strcpy(existing, "."); // at least one character and its NUL are there
+            memcpy(existing, ".", 2); // at least one character and its NUL are there
     }
 }
 
