@@ -111,6 +111,7 @@ int daemon_run(const struct config *config, struct error *err)
     sigset_t signals;
     block_signals(&signals);
     raise_descriptor_limit();
+    config_warn_unknown();
     umask(077);
     struct daemon daemon = {.world = {.config = config}};
     int r = start(&daemon, err);

@@ -20,6 +20,7 @@ struct manager {
     size_t runner_count;
     struct pool *pool; // NULL: manager_run_until_idle does the work
     struct store_subscription *subscription;
+    bool is_stuck;         // a stop gave up on a running reconcile
     atomic_size_t turn;    // the queue that is asked first, so that all are served alike
     pthread_mutex_t lock;  // guards all below
     int64_t next_resync_ms; // boot time
@@ -42,7 +43,7 @@ struct manager *manager_new(const struct manager_options *options)
 
 void manager_free(struct manager *manager)
 {
-    if (!manager)
+    if (!manager || manager->is_stuck)
         return;
     pool_free(manager->pool);
     for (size_t i = 0; i < manager->runner_count; i++)
@@ -273,7 +274,8 @@ bool manager_stop(struct manager *manager, int64_t deadline_ms)
     manager->subscription = NULL;
     for (size_t i = 0; i < manager->runner_count; i++)
         queue_shut_down(runner_queue(manager->runners[i]));
-    return !manager->pool || pool_stop(manager->pool, deadline_ms);
+    manager->is_stuck = manager->pool && !pool_stop(manager->pool, deadline_ms);
+    return !manager->is_stuck;
 }
 
 // ---- tests and figures ----------------------------------------------------------------------------------------------

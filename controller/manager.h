@@ -42,7 +42,9 @@ void manager_enqueue(struct manager *manager, enum kind kind, const char *uid); 
 void manager_enqueue_after(struct manager *manager, enum kind kind, const char *uid, int64_t delay_ms);
 // Stops taking work and waits at most deadline_ms for the running reconciles. Returns false if some did not end.
 bool manager_stop(struct manager *manager, int64_t deadline_ms);
-void manager_free(struct manager *manager); // not after a manager_stop that returned false: its threads still use it
+// NULL allowed. After a manager_stop that returned false it frees nothing: a thread still uses it, and the caller should soon
+// _exit, because that thread also uses the store and whatever its reconciler holds.
+void manager_free(struct manager *manager);
 // Tests (worker_count -1): runs everything that is ready, on the caller's thread, until nothing is (bounded by max_steps), what
 // the loop and the store have under way included; returns steps.
 int manager_run_until_idle(struct manager *manager, int max_steps);
