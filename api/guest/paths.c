@@ -286,6 +286,12 @@ static bool is_symlink(const struct workspace *workspace, const char *real)
     return fd >= 0 && fstat(fd, &meta) == 0 && S_ISLNK(meta.st_mode);
 }
 
+static bool is_not_directory(const struct workspace *workspace, const char *real)
+{
+    CLEANUP_CLOSE int fd = workspace_open_real(workspace, real, O_PATH | O_DIRECTORY);
+    return fd < 0 && errno == ENOTDIR;
+}
+
 int workspace_find_target(const struct workspace *workspace, const char *given, size_t len, struct place *ret,
                           struct error *err)
 {
@@ -293,14 +299,14 @@ int workspace_find_target(const struct workspace *workspace, const char *given, 
     if (workspace_fold(workspace, given, len, &place.path, err) < 0 || refuse_blocked(place.path, place.path, err) < 0)
         return -1;
     if (strcmp(place.path, ".") == 0)
-        return tool_fail(err, "name a file", "Refusing to write to a path whose parent is outside: parent outside the workspace");
+        return tool_fail(err, "name a file", "Refusing to write to the workspace root: parent outside the workspace");
     char *slash = strrchr(place.path, '/');
     CLEANUP_FREE char *parent = slash ? mem_strndup(place.path, (size_t)(slash - place.path)) : mem_strdup(".");
     CLEANUP_FREE char *real_parent = NULL;
     int result = resolve_parent(workspace, parent, &real_parent);
     if (result == EXDEV)
         return tool_fail(err, NULL, "Refusing to write to %s: parent outside the workspace", place.path);
-    if (result == ENOTDIR) // a file where a directory must be
+    if (result == ENOTDIR || (!result && is_not_directory(workspace, real_parent)))
         return tool_fail_errno(err, EEXIST, "mkdir '%s'", parent);
     if (result)
         return tool_fail_errno(err, result, "open '%s'", place.path);

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct tool tool_server_config, tool_open_current_workspace, tool_tree, tool_read, tool_write,
+extern const struct tool tool_server_config, tool_open_current_workspace, tool_tree, tool_search, tool_read, tool_write,
     tool_edit, tool_bash;
 
 const struct tool *const tools[] = {
-    &tool_server_config, &tool_open_current_workspace, &tool_tree, &tool_read, &tool_write,
+    &tool_server_config, &tool_open_current_workspace, &tool_tree, &tool_search, &tool_read, &tool_write,
     &tool_edit,          &tool_bash,                   NULL,
 };
 

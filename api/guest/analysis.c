@@ -1,0 +1,255 @@
+#include "api/guest/analysis.h"
+#include "api/guest/file_kind.h"
+#include "api/guest/lines.h"
+#include "api/guest/text.h"
+#include "api/guest/walk.h"
+#include "controller/base/memory.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCORE_DEFINITION 190
+#define SCORE_TEST 160
+#define SCORE_IMPORTER 165
+#define SCORE_IMPORTING_TEST 170
+#define SCORE_OTHER 100
+#define MAX_DEFINING_FILES 20
+
+static const struct tool_field match_fields[] = {
+    {"path", FIELD_STRING},   {"line", FIELD_INTEGER},   {"text", FIELD_STRING},       {"group", FIELD_STRING},
+    {"score", FIELD_INTEGER}, {"reasons", FIELD_STRINGS}, {"confidence", FIELD_STRING}, {"source", FIELD_STRING}, {NULL},
+};
+static const struct tool_field group_fields[] = {
+    {"definitions", FIELD_OBJECTS, .fields = match_fields},   {"references", FIELD_OBJECTS, .fields = match_fields},
+    {"tests", FIELD_OBJECTS, .fields = match_fields},         {"configuration", FIELD_OBJECTS, .fields = match_fields},
+    {"documentation", FIELD_OBJECTS, .fields = match_fields}, {"other", FIELD_OBJECTS, .fields = match_fields}, {NULL},
+};
+static const struct tool_field coverage_fields[] = {
+    {"inventoryFiles", FIELD_INTEGER}, {"analyzedFiles", FIELD_INTEGER},     {"scannedBytes", FIELD_INTEGER},
+    {"symbolCount", FIELD_INTEGER},    {"relationshipCount", FIELD_INTEGER}, {"truncated", FIELD_BOOLEAN},
+    {"warnings", FIELD_STRINGS},       {NULL},
+};
+static const struct tool_field cache_fields[] = {{"hit", FIELD_BOOLEAN}, {"key", FIELD_STRING}, {NULL}};
+
+const struct tool_field analysis_fields[] = {
+    {"schemaVersion", FIELD_INTEGER},
+    {"query", FIELD_STRING},
+    {"intent", FIELD_STRING},
+    {"groups", FIELD_OBJECT, .fields = group_fields},
+    {"matches", FIELD_OBJECTS, .fields = match_fields},
+    {"coverage", FIELD_OBJECT, .fields = coverage_fields},
+    {"warnings", FIELD_STRINGS},
+    {"cache", FIELD_OBJECT, .fields = cache_fields},
+    {NULL},
+};
+
+struct analysis {
+    const struct analysis_question *question;
+    struct matcher *query, *definition; // definition NULL: the query is no identifier
+    struct matcher *import;             // in the second walk
+    json_t *groups, *matches;
+    const char *path; // of the file at work
+    enum file_kind kind;
+    char *defining[MAX_DEFINING_FILES]; // their names without directory and extension
+    size_t defining_count, symbols, relationships;
+    bool is_truncated;
+};
+
+static bool is_identifier(const char *text)
+{
+    size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$");
+    return len && !text[len] && !isdigit((unsigned char)*text);
+}
+
+static const char *intent_of(const struct analysis_question *question)
+{
+    if (question->intent && strcmp(question->intent, "auto") != 0)
+        return question->intent;
+    return is_identifier(question->query) ? "symbol" : "text";
+}
+
+static void add_match(struct analysis *analysis, const struct line_match *match, const char *group, int score,
+                      const char *reason, const char *confidence)
+{
+    const char *at = match->at;
+    size_t len = match->len;
+    while (len && isspace((unsigned char)*at))
+        at++, len--;
+    while (len && isspace((unsigned char)at[len - 1]))
+        len--;
+    CLEANUP_FREE char *text = line_cut(at, len);
+    json_t *entry = json_object(), *reasons = json_array();
+    json_array_append_new(reasons, json_string(reason));
+    json_set_text(entry, "path", analysis->path);
+    json_object_set_new(entry, "line", json_integer((json_int_t)match->number));
+    json_set_text(entry, "text", text);
+    json_set_text(entry, "group", group);
+    json_object_set_new(entry, "score", json_integer(score));
+    json_object_set_new(entry, "reasons", reasons);
+    json_set_text(entry, "confidence", confidence);
+    json_set_text(entry, "source", "text");
+    json_array_append(json_object_get(analysis->groups, group), entry);
+    json_array_append_new(analysis->matches, entry);
+}
+
+static void note_defining_file(struct analysis *analysis)
+{
+    const char *slash = strrchr(analysis->path, '/'), *name = slash ? slash + 1 : analysis->path;
+    CLEANUP_FREE char *stem = mem_strndup(name, strcspn(name, "."));
+    for (size_t i = 0; i < analysis->defining_count; i++)
+        if (strcmp(analysis->defining[i], stem) == 0)
+            return;
+    if (*stem && analysis->defining_count < MAX_DEFINING_FILES)
+        analysis->defining[analysis->defining_count++] = TAKE_PTR(stem);
+}
+
+static int found(void *context, const struct line_match *match)
+{
+    static const char *const groups[] = {"references", "tests", "configuration", "documentation", "other"};
+    struct analysis *analysis = context;
+    if (json_array_size(analysis->matches) >= analysis->question->max_matches) {
+        analysis->is_truncated = true;
+        return 1;
+    }
+    bool may_define = analysis->kind == FILE_SOURCE && analysis->definition;
+    if (may_define && matcher_match(analysis->definition, match->at, match->len, NULL) > 0) {
+        analysis->symbols++;
+        note_defining_file(analysis);
+        add_match(analysis, match, "definitions", SCORE_DEFINITION, "looks like the declaration", "medium");
+    } else if (analysis->kind == FILE_TEST) {
+        add_match(analysis, match, "tests", SCORE_TEST, "occurs in a test", "medium");
+    } else {
+        add_match(analysis, match, groups[analysis->kind], SCORE_OTHER, "contains the text", "low");
+    }
+    return 0;
+}
+
+static int found_import(void *context, const struct line_match *match)
+{
+    struct analysis *analysis = context;
+    bool is_test = analysis->kind == FILE_TEST;
+    struct line_match first = {1, match->at, match->len};
+    if (json_array_size(analysis->matches) >= analysis->question->max_matches) {
+        analysis->is_truncated = true;
+        return 1;
+    }
+    analysis->relationships++;
+    add_match(analysis, &first, is_test ? "tests" : "references", is_test ? SCORE_IMPORTING_TEST : SCORE_IMPORTER,
+              "imports the file that declares it", "medium");
+    return 1; // one a file
+}
+
+static bool wants(void *context, const char *path)
+{
+    struct analysis *analysis = context;
+    if (file_is_generated(path))
+        return false;
+    analysis->kind = file_kind_of(path);
+    analysis->path = path;
+    if (analysis->import && analysis->kind != FILE_SOURCE && analysis->kind != FILE_TEST)
+        return false;
+    return analysis->kind != FILE_TEST || analysis->question->include_tests;
+}
+
+static int visit(void *context, const struct walk_file *file, struct error *err)
+{
+    struct analysis *analysis = context;
+    int status = analysis->import ? lines_match(analysis->import, file->text, file->len, found_import, analysis, err)
+                                  : lines_match(analysis->query, file->text, file->len, found, analysis, err);
+    return status < 0 ? -1 : analysis->is_truncated;
+}
+
+// "\Q...\E" cannot be broken out of: an identifier has no backslash.
+static int compile_definition(struct analysis *analysis, const char *name, struct error *err)
+{
+    static const char keyword[] = "function\\*?|def|class|struct|enum|union|interface|type|trait|fn|func|const|let|var|static|"
+                                  "module|namespace|package|#\\s*define|typedef|macro_rules!|CREATE\\s+TABLE";
+    CLEANUP_FREE char *pattern =
+        mem_format("(?i)(?:(?:^|[^\\w.])(?:%s)\\s+(?:\\([^)]{0,80}\\)\\s*)?(?:[\\w:]{1,60}[\\s*&]{1,8}){0,4}[*&]{0,3}\\Q%s\\E(?![\\w$])"
+                   "|^\\w[\\w\\s*&:<>,]{0,160}[\\s*&]\\Q%s\\E\\s?\\([^;]*$)",
+                   keyword, name, name);
+    return matcher_compile(MATCHER_REGEX, pattern, strlen(pattern), &analysis->definition, err);
+}
+
+static int compile_import(struct analysis *analysis, struct error *err)
+{
+    CLEANUP(buffer_free) struct buffer pattern = BUFFER_INIT(MAX_DEFINING_FILES * 300 + 200);
+    buffer_append_text(&pattern, "(?:^\\s{0,40}(?:#\\s*include|import|from|use|mod|require|include|export)\\b|require\\s?\\(|import\\s?\\().*[\\W_](?:");
+    for (size_t i = 0; i < analysis->defining_count; i++) {
+        buffer_append_text(&pattern, i ? "|" : "");
+        for (const char *c = analysis->defining[i]; *c; c++) { // names of files may hold anything
+            if (!isalnum((unsigned char)*c) && *c != '_' && (unsigned char)*c < 0x80)
+                buffer_append_char(&pattern, '\\');
+            buffer_append_char(&pattern, *c);
+        }
+    }
+    buffer_append_text(&pattern, ")(?:\\W|$)");
+    return matcher_compile(MATCHER_REGEX, buffer_text(&pattern), pattern.len, &analysis->import, err);
+}
+
+static int look(struct tool_call *call, const struct place *place, struct analysis *analysis, const char *intent,
+                struct walk_result *result, struct error *err)
+{
+    const char *query = analysis->question->query;
+    struct walk_options options = {.workspace = call->workspace, .is_cancelled = call->is_cancelled, .visit = visit,
+                                   .wants = wants, .context = analysis};
+    if (matcher_compile(MATCHER_LITERAL_ANY_CASE, query, strlen(query), &analysis->query, err) < 0 ||
+        (is_identifier(query) && compile_definition(analysis, query, err) < 0) || walk_files(&options, place, result, err) < 0)
+        return -1;
+    bool asks_importers = strcmp(intent, "references") == 0 || strcmp(intent, "impact") == 0;
+    if (!asks_importers || !analysis->defining_count || analysis->is_truncated)
+        return 0;
+    struct walk_result second;
+    if (compile_import(analysis, err) < 0)
+        return 0; // a name that is no valid text: no importers
+    return walk_files(&options, place, &second, err);
+}
+
+static json_t *coverage_of(const struct analysis *analysis, const struct walk_result *result)
+{
+    json_t *warnings = json_array();
+    if (result->is_out_of_time)
+        json_array_append_new(warnings, json_string("stopped at the time limit: not every file was looked at"));
+    return json_pack("{s:I s:I s:I s:I s:I s:b s:o}", "inventoryFiles", (json_int_t)result->counts.files, "analyzedFiles",
+                     (json_int_t)result->counts.searched, "scannedBytes", (json_int_t)result->counts.bytes, "symbolCount",
+                     (json_int_t)analysis->symbols, "relationshipCount", (json_int_t)analysis->relationships, "truncated",
+                     analysis->is_truncated || result->is_out_of_time, "warnings", warnings);
+}
+
+static char *cache_key(const struct tool_call *call, const struct analysis_question *question)
+{
+    char digest[TEXT_SHA256_SIZE];
+    text_sha256(question->query, strlen(question->query), digest);
+    return mem_format("%s:search:%.16s", call->workspace->id, digest);
+}
+
+static void free_analysis(struct analysis *analysis)
+{
+    matcher_free(&analysis->query);
+    matcher_free(&analysis->definition);
+    matcher_free(&analysis->import);
+    json_decref(analysis->groups);
+    json_decref(analysis->matches);
+    for (size_t i = 0; i < analysis->defining_count; i++)
+        free(analysis->defining[i]);
+}
+
+int analysis_make(struct tool_call *call, const struct place *place, const struct analysis_question *question,
+                  json_t **ret, struct error *err)
+{
+    CLEANUP(free_analysis) struct analysis analysis = {.question = question, .groups = json_object(), .matches = json_array()};
+    for (const struct tool_field *field = group_fields; field->name; field++)
+        json_object_set_new(analysis.groups, field->name, json_array());
+    const char *intent = intent_of(question);
+    struct walk_result result = {0};
+    CLEANUP_JSON json_t *warnings = json_array();
+    if (question->is_regex)
+        json_array_append_new(warnings, json_string("no analysis for a regular expression: give a plain text or a symbol"));
+    else if (look(call, place, &analysis, intent, &result, err) < 0)
+        return -1;
+    CLEANUP_FREE char *key = cache_key(call, question);
+    *ret = json_pack("{s:i s:s s:s s:O s:O s:o s:O s:{s:b s:s}}", "schemaVersion", 1, "query", question->query, "intent",
+                     intent, "groups", analysis.groups, "matches", analysis.matches, "coverage",
+                     coverage_of(&analysis, &result), "warnings", warnings, "cache", "hit", 0, "key", key);
+    return 0;
+}
