@@ -196,6 +196,16 @@ void effect_abandon(struct effect *effect)
     wake(effects->manager, waiting);
 }
 
+int effects_count_running(struct effects *effects)
+{
+    int count = 0;
+    pthread_mutex_lock(&effects->lock);
+    for (int kind = 0; kind < EFFECT_KIND_COUNT; kind++)
+        count += effects->running[kind];
+    pthread_mutex_unlock(&effects->lock);
+    return count;
+}
+
 void effects_clear(struct effects *effects, enum effect_kind kind, const char *uid)
 {
     pthread_mutex_lock(&effects->lock);

@@ -25,6 +25,7 @@ void effect_end(struct effect *effect, int result, const struct error *err, void
 void effect_abandon(struct effect *effect);
 // On DONE *ret_payload (NULL allowed) is borrowed until the effect is cleared; on FAILED *ret_err is filled.
 enum effect_state effects_look(struct effects *effects, enum effect_kind kind, const char *uid, void **ret_payload, struct error *ret_err);
+int effects_count_running(struct effects *effects);
 // Forgets a settled effect so that it may begin again. A running one stays.
 void effects_clear(struct effects *effects, enum effect_kind kind, const char *uid);
 void effects_clear_all(struct effects *effects, const char *uid); // the record is gone

@@ -39,6 +39,11 @@ void anchors_forget(struct world *world, const char *sandbox_uid)
     pthread_mutex_unlock(&mine->lock);
 }
 
+bool effects_are_running(const struct world *world)
+{
+    return effects_count_running(world->reconcilers->effects) > 0;
+}
+
 int world_get(struct world *world, enum kind kind, const char *uid, struct record **ret, struct error *err)
 {
     struct error why = ERROR_INIT;

@@ -350,6 +350,16 @@ int fake_driver_new(const struct driver_options *options, struct driver **ret, s
     return 0;
 }
 
+void fake_driver_set_loop(struct driver *driver, struct loop *loop)
+{
+    struct fake_driver *self = self_of(driver);
+    pthread_mutex_lock(&self->lock);
+    self->options.loop = loop;
+    while (self->hung_count)
+        free(self->hung[--self->hung_count]);
+    pthread_mutex_unlock(&self->lock);
+}
+
 void fake_driver_inject(struct driver *driver, enum fake_call call, enum fake_fault fault, int count)
 {
     struct fake_driver *self = self_of(driver);

@@ -12,6 +12,7 @@ enum fake_fault {
 };
 
 int fake_driver_new(const struct driver_options *options, struct driver **ret, struct error *err);
+void fake_driver_set_loop(struct driver *driver, struct loop *loop); // after a restart: hung calls of the old one are forgotten
 // The next `count` calls of this kind misbehave so (-1: for ever).
 void fake_driver_inject(struct driver *driver, enum fake_call call, enum fake_fault fault, int count);
 void fake_driver_release(struct driver *driver, enum fake_call call); // hung ones of this kind now succeed
