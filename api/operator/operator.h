@@ -1,9 +1,39 @@
-// The operator API: Kubernetes REST conventions on the Unix socket STATE_DIR/operator.sock (0600 in a 0700 directory;
-// the peer must be this uid or root and live in the daemon's own user namespace).
+// The operator API: Kubernetes REST conventions on the Unix socket STATE_DIR/operator.sock (0600 in a 0700 directory; the peer
+// must be this uid or root and live in the daemon's own user namespace).
+//
+// Kinds, under /apis/chat2shell.dev/v1/PLURAL (workspaces approvals sandboxes sessions exposures):
+//   GET    /PLURAL                     {kind: "SandboxList", metadata: {resourceVersion}, items: […]}; labelSelector, fieldSelector
+//                                      (metadata.name, metadata.uid); with Accept as=Table a meta.k8s.io/v1 Table
+//   GET    /PLURAL/NAME                NAME may be a name, a uid, or a unique prefix (8 characters or more) of a uid
+//   POST   /PLURAL                     creates (201); ?dryRun=All&fieldManager=M&fieldValidation=Strict (the default here)
+//   PUT    /PLURAL/NAME                replaces the spec, labels and annotations; metadata.resourceVersion must be current if given
+//   PATCH  /PLURAL/NAME                application/merge-patch+json, or application/apply-patch+yaml (body JSON: creates (201) or updates)
+//   DELETE /PLURAL/NAME                the product policy's meaning for each kind; body {preconditions: {uid, resourceVersion}} optional;
+//                                      answers the object (with deletionTimestamp); ?dryRun=All
+// Creating a Sandbox or Exposure goes through the same admission as MCP's (request_*), so races are settled in one place.
+// A Workspace of a host mode made by POST is pre-approved by its operator (request_host_workspace). An Approval's decision is
+// spec.decision, by PATCH or PUT (request_decision); approving waits until status.workspaceRef is set (at most 10 s).
+//   GET    /api/v1/namespaces/default/events?fieldSelector=involvedObject.uid=UID     core v1 Events
+// Failures are kind Status with reason, code, message, details.causes[]; our hint is details.hint.
+//
+// chat2shell's own, under /chat2shell/v1 (JSON):
+//   GET    /status                     {version, pid, startedAt, driver, mcp: {host, port}, sandboxes: {running: n, …}, approvalsPending,
+//                                      exposures: n, workspaces: {…}, store: {…}, queues: [{name, depth, runs, failures}], lastErrors: […]}
+//   GET    /doctor                     {findings: [{level: "pass"|"warn"|"fail", check, what, fix?}]}
+//   POST   /stop                       202, then the daemon stops as by SIGTERM
+//   POST   /workspaces  {path, mode?}  → Workspace (request_host_workspace)
+//   GET    /sandboxes/NAME/unsaved     {isClone, isRepository, changedFiles, unexportedCommits} (nulls where the sandbox does not answer)
+//   POST   /sandboxes/NAME/exec        {argv: […], cwd?, env?} → {execId}; the data plane of `exec`, `cp` and `export`, spoken to the tool server:
+//   POST   /sandboxes/NAME/exec/ID/write {data: base64, eof}      → {}
+//   POST   /sandboxes/NAME/exec/ID/read  {waitMs: 0–30000}        → {stdout, stderr: base64, exited, exitCode}
+//   POST   /sandboxes/NAME/exec/ID/signal {signal}                → {}
+//   POST   /sandboxes/NAME/exec/ID/end                            → {}
+// GET /version, /livez, /readyz as Kubernetes has them.
 #pragma once
 #include "reconcilers/reconcilers.h"
 
 #define OPERATOR_SOCKET_NAME "operator.sock"
+#define OPERATOR_BODY_MAX_BYTES (4 * 1024 * 1024)
 
 struct operator_server;
 int operator_server_start(struct world *world, struct operator_server **ret, struct error *err);
