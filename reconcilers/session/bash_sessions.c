@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SESSIONS_MAX (2 * GUEST_MAX_BASH_SESSIONS) // the tool server runs half as many at most
 #define STOP_MS LANE_GRACE_MS // SIGKILL comes after 1.5 s
 // Output kept for the next reader. A client can only pile it up by hanging up on stops: past the first figure it has
 // to poll before it may stop again, past the second the newest is dropped.
@@ -66,21 +67,30 @@ static bool is_used(const struct bash_session *session)
     return session->reading || !LIST_EMPTY(&session->delivering);
 }
 
-// Sessions live as long as their sandbox; only past the limit are those forgotten that have nothing left to tell,
-// the oldest first (new ones stand at the head).
-static int make_room(struct lane *lane, struct error *err)
+// Sessions live as long as their sandbox, up to the limit. The tool server itself refuses to run too many commands and
+// forgets ended ones; here the one goes that nobody has asked about for longest (the list is in order of use, newest
+// first), preferably one that has told its end.
+static void make_room(struct lane *lane)
 {
-    if (lane->session_count < GUEST_MAX_BASH_SESSIONS)
-        return 0;
-    struct bash_session *session, *oldest = NULL;
+    if (lane->session_count < SESSIONS_MAX)
+        return;
+    struct bash_session *session, *oldest = NULL, *oldest_told = NULL;
     LIST_FOREACH(session, &lane->sessions, link)
-        if (snapshot_is_final(session->last) && !session->undelivered.len && !is_used(session))
-            oldest = session;
-    if (!oldest)
-        return error_set(err, ERROR_LIMIT, "stop some with bash_stop and read them to their end with bash_poll",
-                         "%d Bash sessions of this sandbox run or have output to read, which is the limit", GUEST_MAX_BASH_SESSIONS);
-    session_free(oldest);
-    return 0;
+    {
+        if (is_used(session))
+            continue;
+        oldest = session;
+        if (snapshot_is_final(session->last) && !session->undelivered.len)
+            oldest_told = session;
+    }
+    if (oldest) // else all are waited for, which LANE_WAITS_MAX rules out
+        session_free(oldest_told ? oldest_told : oldest);
+}
+
+static void note_use(struct bash_session *session)
+{
+    LIST_REMOVE(session, link);
+    LIST_INSERT_HEAD(&session->lane->sessions, session, link);
 }
 
 // ---- output that waits for a reader --------------------------------------------------------------------------------
@@ -149,6 +159,12 @@ static void end_running(struct lane_call *call)
     end_with_snapshot(call, snapshot);
 }
 
+static void fail_unknown(struct lane_call *call)
+{
+    call_fail(call, ERROR_NOT_FOUND, "use a session_id that bash returned for this sandbox", "Unknown Bash session: %s",
+              call->session_id);
+}
+
 static void fail_garbled(struct lane_call *call)
 {
     call_fail(call, ERROR_UNAVAILABLE, "call it again; if it keeps failing, destroy the sandbox and create a new one",
@@ -193,8 +209,7 @@ void bash_pump(struct lane *lane)
 static void bash_start(struct lane_call *call)
 {
     struct error err = ERROR_INIT;
-    if (make_room(call->lane, &err) < 0 ||
-        call_exchange(call, CALL_IN_TURN, "chat2shell/bash_start", TAKE_PTR(call->arguments), &err) < 0)
+    if (call_exchange(call, CALL_IN_TURN, "chat2shell/bash_start", TAKE_PTR(call->arguments), &err) < 0)
         call_end(call, NULL, &err);
 }
 
@@ -204,6 +219,7 @@ static void bash_launched(struct lane_call *call)
         call_fail(call, ERROR_CANCELLED, NULL, "the caller has left");
         return;
     }
+    make_room(call->lane);
     call->session = session_add(call->lane, call->session_id);
     if (read_session(call, "exit", call->yield_ms, NULL) < 0)
         end_running(call);
@@ -264,9 +280,10 @@ struct lane_call *lane_bash(struct lanes *lanes, const char *sandbox_uid, const 
 static bool take_session(struct lane_call *call)
 {
     call->session = session_find(call->lane, call->session_id);
-    if (!call->session)
-        call_fail(call, ERROR_NOT_FOUND, "use a session_id that bash returned for this sandbox", "Unknown Bash session: %s",
-                  call->session_id);
+    if (call->session)
+        note_use(call->session);
+    else
+        fail_unknown(call);
     return call->session != NULL;
 }
 
@@ -285,6 +302,8 @@ static void snapshot_answered(struct lane_call *call, json_t *result, const stru
     CLEANUP_JSON json_t *snapshot = snapshot_read(result, call->session_id);
     if (snapshot)
         end_with_snapshot(call, snapshot);
+    else if (err && err->code == ERROR_NOT_FOUND)
+        fail_unknown(call); // the tool server forgot it
     else if (err)
         call_end(call, NULL, err);
     else

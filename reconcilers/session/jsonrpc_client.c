@@ -203,7 +203,7 @@ static void on_line(void *arg, const char *bytes, size_t len)
         return;
     }
     CLEANUP_JSON json_t *message = NULL;
-    if (json_parse(bytes, len, &message, NULL) < 0 || !json_is_object(message)) {
+    if (json_parse_with_nul(bytes, len, &message, NULL) < 0 || !json_is_object(message)) {
         strike(rpc, "a line that is not a JSON object");
         return;
     }

@@ -32,8 +32,19 @@ bool lane_step(struct lane *lane, enum lane_event event)
     return true;
 }
 
-int lane_check_open(const struct lane *lane, struct error *err)
+bool lane_is_idle(const struct lane *lane)
 {
+    const struct lane_call *call;
+    TAILQ_FOREACH(call, &lane->calls, link)
+        if (!call->kind->is_own)
+            return false;
+    return !lane->turn;
+}
+
+int lane_check_open(const struct lane *lane, bool is_own, struct error *err)
+{
+    if (is_own && lane->state == LANE_CLOSED)
+        return 0;
     if (lane->closed_message)
         return error_set(err, ERROR_STATE, "create a new sandbox with sandbox_create", "%s", lane->closed_message);
     if (lane->state == LANE_DEAD)

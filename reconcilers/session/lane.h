@@ -90,6 +90,7 @@ enum call_interest { CALLER_WAITS, CALLER_LEFT, CALLER_ANSWERED };
 
 struct call_kind { // one row a kind of call
     bool takes_turn, needs_sessions;
+    bool is_own; // the control plane's: enters a closed lane, is no activity, does not hold back expiry
     void (*start)(struct lane_call *call);                                              // its turn came
     void (*answered)(struct lane_call *call, json_t *result, const struct error *err); // its exchange ended
     void (*expired)(struct lane_call *call);                                            // its timer ran
@@ -139,7 +140,8 @@ void lane_start(struct lane *lane, struct driver_session *session);
 void lane_fail_ready(struct lane *lane, enum error_code code, const char *why); // unless ready was told
 void lane_free(struct lane *lane);     // at once, or after `ready` was told; its calls have ended
 bool lane_step(struct lane *lane, enum lane_event event); // false: the event means nothing in this state
-int lane_check_open(const struct lane *lane, struct error *err);
+int lane_check_open(const struct lane *lane, bool is_own, struct error *err);
+bool lane_is_idle(const struct lane *lane); // no call queued or running
 void lane_end_calls(struct lane *lane, enum error_code code, const char *hint, const char *message);
 void lane_touch(struct lane *lane);
 

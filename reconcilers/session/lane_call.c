@@ -52,7 +52,8 @@ static void leave_lane(struct lane_call *call)
     abandon_exchange(call);
     TAILQ_REMOVE(&call->lane->calls, call, link);
     call->lane->waits_count -= !call->kind->takes_turn;
-    lane_touch(call->lane);
+    if (!call->kind->is_own)
+        lane_touch(call->lane);
     call->lane = NULL;
 }
 
@@ -126,7 +127,8 @@ static int check_room(const struct lane *lane, const struct call_kind *kind, str
 static void enter(struct lane_call *call, struct lane *lane)
 {
     struct error err = ERROR_INIT;
-    lane_touch(lane); // a call that reaches the sandbox counts, a failing one too
+    if (!call->kind->is_own)
+        lane_touch(lane); // a call that reaches the sandbox counts, a failing one too
     if (check_room(lane, call->kind, &err) < 0) {
         call_end(call, NULL, &err);
         return;
@@ -151,7 +153,7 @@ static void arrive(struct lane_op *op)
     else if (!lane)
         call_fail(call, ERROR_NOT_FOUND, "look with sandbox_list for those that are there", "no running sandbox has the id %s",
                   call->sandbox_uid);
-    else if (lane_check_open(lane, &err) < 0)
+    else if (lane_check_open(lane, call->kind->is_own, &err) < 0)
         call_end(call, NULL, &err);
     else
         enter(call, lane);

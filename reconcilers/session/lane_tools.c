@@ -71,16 +71,30 @@ static void request_expired(struct lane_call *call)
     call_fail(call, ERROR_TIMEOUT, NULL, "the sandbox did not answer %s within %lld ms", call->name, (long long)call->deadline_ms);
 }
 
-struct lane_call *lane_request(struct lanes *lanes, const char *sandbox_uid, const char *method, json_t *params, int64_t deadline_ms,
-                               lane_answer_fn done, void *arg)
+static struct lane_call *request_post(struct lanes *lanes, const char *sandbox_uid, bool is_own, const char *method, json_t *params,
+                                      int64_t deadline_ms, lane_answer_fn done, void *arg)
 {
-    static const struct call_kind kind = {
-        .needs_sessions = true, .start = request_start, .answered = request_answered, .expired = request_expired};
-    struct lane_call *call = call_new(lanes, sandbox_uid, &kind, done, arg);
+    static const struct call_kind kinds[] = {
+        {.needs_sessions = true, .start = request_start, .answered = request_answered, .expired = request_expired},
+        {.needs_sessions = true, .is_own = true, .start = request_start, .answered = request_answered, .expired = request_expired},
+    };
+    struct lane_call *call = call_new(lanes, sandbox_uid, &kinds[is_own], done, arg);
     call->name = mem_strdup(method);
     call->arguments = params;
     if (deadline_ms < LANE_CALL_DEADLINE_MS)
         call->deadline_ms = deadline_ms > 0 ? deadline_ms : 0;
     lanes_post(lanes, &call->arrival);
     return call;
+}
+
+struct lane_call *lane_request(struct lanes *lanes, const char *sandbox_uid, const char *method, json_t *params, int64_t deadline_ms,
+                               lane_answer_fn done, void *arg)
+{
+    return request_post(lanes, sandbox_uid, false, method, params, deadline_ms, done, arg);
+}
+
+struct lane_call *lane_request_closed(struct lanes *lanes, const char *sandbox_uid, const char *method, json_t *params,
+                                      int64_t deadline_ms, lane_answer_fn done, void *arg)
+{
+    return request_post(lanes, sandbox_uid, true, method, params, deadline_ms, done, arg);
 }

@@ -102,8 +102,9 @@ static void ask(struct question *question)
 
 static void ask_close_if_idle(struct question *question, struct lane *lane)
 {
-    bool is_busy = lane && (!TAILQ_EMPTY(&lane->calls) || lane->turn || lane->last_activity.ms > question->time.ms);
-    if (is_busy || (lane && lane->state == LANE_OPENING))
+    bool is_live = lane && (lane->state == LANE_OPEN || lane->state == LANE_OPENING);
+    bool is_idle = is_live && lane->state == LANE_OPEN && lane_is_idle(lane) && lane->last_activity.ms <= question->time.ms;
+    if (is_live && !is_idle)
         return;
     question->answer = true;
     if (lane && lane_step(lane, LANE_CLOSE))

@@ -453,11 +453,23 @@ static void freeing_the_lanes_answers_what_is_left(void **state)
 
 // ---- activity and expiry -------------------------------------------------------------------------------------------
 
+static int create_sandbox(struct store_tx *tx, void *arg, struct error *err)
+{
+    static const struct store_actor actor = {"controller", "test"};
+    CLEANUP_RECORD struct record *sandbox = record_new(KIND_SANDBOX);
+    (void)arg;
+    mem_replace(&sandbox->meta.uid, RIG_SANDBOX);
+    mem_replace(&sandbox->spec.sandbox.workspace_ref, "w");
+    return tx_create(tx, &actor, sandbox, err);
+}
+
 static void a_call_is_activity_when_it_starts_and_when_it_ends(void **state)
 {
     struct rig *rig = *state;
     struct server server;
     struct heard heard = {0};
+    struct error err = ERROR_INIT;
+    assert_ok(store_transact(rig->store, create_sandbox, NULL, &err));
     rig_open(rig, RIG_SANDBOX, &server, NULL);
     rig_advance(rig, 1000);
     rig_call(rig, RIG_SANDBOX, "read", &heard);
@@ -526,6 +538,31 @@ static void expiry_closes_an_idle_lane_and_no_other(void **state)
     assert_int_equal(late.error.code, ERROR_STATE);
     assert_string_equal(late.error.message, "expired");
     server_expect_nothing(rig, &server);
+    server_close(&server);
+}
+
+static void the_control_planes_own_requests_reach_a_closed_lane_and_are_no_activity(void **state)
+{
+    struct rig *rig = *state;
+    struct server server;
+    struct heard own = {0}, second = {0};
+    rig_open(rig, RIG_SANDBOX, &server, NULL);
+    rig_advance(rig, 1000);
+    assert_true(lane_close_if_idle(rig->lanes, RIG_SANDBOX, now(rig), "expired"));
+    lane_request_closed(rig->lanes, RIG_SANDBOX, "chat2shell/git_unsaved", json_object(), 2000, heard_answer, &own);
+    json_t *request = server_expect(&server, "chat2shell/git_unsaved");
+    assert_true(lane_close_if_idle(rig->lanes, RIG_SANDBOX, now(rig), "expired")); // it stays closed meanwhile
+    server_answer(&server, request, json_pack("{s:b}", "is_repository", 1));
+    heard_wait(&own);
+    assert_int_equal(own.result, 0);
+    heard_clear(&own);
+    assert_int_equal(lane_last_activity(rig->lanes, RIG_SANDBOX).ms, 0);
+    lane_close(rig->lanes, RIG_SANDBOX, "destroyed"); // they may still be asked
+    lane_request_closed(rig->lanes, RIG_SANDBOX, "chat2shell/git_unsaved", json_object(), 2000, heard_answer, &second);
+    json_decref(server_expect(&server, "chat2shell/git_unsaved"));
+    rig_advance(rig, 2000);
+    heard_wait(&second);
+    assert_int_equal(second.error.code, ERROR_TIMEOUT);
     server_close(&server);
 }
 
@@ -719,6 +756,7 @@ int main(void)
         LANE_TEST(a_refused_call_does_not_count_but_a_failed_one_does),
         LANE_TEST(a_stepped_back_clock_does_not_shorten_the_promise),
         LANE_TEST(expiry_closes_an_idle_lane_and_no_other),
+        LANE_TEST(the_control_planes_own_requests_reach_a_closed_lane_and_are_no_activity),
         LANE_TEST(a_renewal_and_an_expiry_at_the_same_tick_never_both_win),
         LANE_TEST(an_expiry_on_the_loop_thread_sees_calls_that_were_made_before),
         LANE_TEST(leaving_and_answering_at_the_same_time_is_one_of_the_two),

@@ -1,0 +1,75 @@
+// The tool server's own workspace id in results.
+#include "tests/support/support.h"
+#include "controller/base/json.h"
+#include "reconcilers/session/rewrite.h"
+#include <stdlib.h>
+
+#define INNER "ws_0123456789abcdef01234567"
+#define PUBLIC "ws_pppppppppppppppppppppppppp"
+
+static void expect_rewritten(const char *before, const char *after)
+{
+    CLEANUP_JSON json_t *result = json_loads(before, JSON_ALLOW_NUL, NULL), *expected = json_loads(after, JSON_ALLOW_NUL, NULL);
+    assert_non_null(result);
+    assert_non_null(expected);
+    rewrite_workspace_ids(result, PUBLIC);
+    char *text = json_dumps(result, JSON_SORT_KEYS);
+    char *expected_text = json_dumps(expected, JSON_SORT_KEYS);
+    assert_string_equal(text, expected_text);
+    free(text);
+    free(expected_text);
+}
+
+static void both_keys_and_every_text_get_the_public_id(void **state)
+{
+    (void)state;
+    expect_rewritten("{\"content\":[{\"type\":\"text\",\"text\":\"" INNER " and " INNER "!\"},{\"type\":\"image\",\"data\":\"" INNER
+                     "\"},{\"type\":\"text\",\"text\":\"none\"}],"
+                     "\"structuredContent\":{\"workspace_id\":\"" INNER "\",\"selected_workspace_id\":\"" INNER "\",\"root\":\"/w\"}}",
+                     "{\"content\":[{\"type\":\"text\",\"text\":\"" PUBLIC " and " PUBLIC "!\"},{\"type\":\"image\",\"data\":\"" INNER
+                     "\"},{\"type\":\"text\",\"text\":\"none\"}],"
+                     "\"structuredContent\":{\"workspace_id\":\"" PUBLIC "\",\"selected_workspace_id\":\"" PUBLIC "\",\"root\":\"/w\"}}");
+}
+
+static void results_without_the_keys_pass_unchanged(void **state)
+{
+    static const char *const results[] = {
+        "{\"content\":[{\"type\":\"text\",\"text\":\"" INNER "\"}]}",
+        "{\"content\":[{\"type\":\"text\",\"text\":\"" INNER "\"}],\"structuredContent\":{\"cache\":{\"workspace_id\":\"" INNER "\"}}}",
+        "{\"content\":[],\"structuredContent\":[]}",
+        "{\"content\":[],\"structuredContent\":{\"workspace_id\":7}}",
+        "{\"content\":\"" INNER "\",\"structuredContent\":null}",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(results); i++)
+        expect_rewritten(results[i], results[i]);
+}
+
+// A hostile server could name its workspace "e": the key is replaced, texts are not.
+static void an_id_of_another_form_is_not_replaced_in_texts(void **state)
+{
+    (void)state;
+    expect_rewritten("{\"content\":[{\"type\":\"text\",\"text\":\"eee\"}],\"structuredContent\":{\"workspace_id\":\"e\"}}",
+                     "{\"content\":[{\"type\":\"text\",\"text\":\"eee\"}],\"structuredContent\":{\"workspace_id\":\"" PUBLIC "\"}}");
+    expect_rewritten("{\"content\":[{\"type\":\"text\",\"text\":\"\"}],\"structuredContent\":{\"workspace_id\":\"\"}}",
+                     "{\"content\":[{\"type\":\"text\",\"text\":\"\"}],\"structuredContent\":{\"workspace_id\":\"" PUBLIC "\"}}");
+}
+
+static void texts_with_nul_bytes_keep_them(void **state)
+{
+    (void)state;
+    expect_rewritten("{\"content\":[{\"type\":\"text\",\"text\":\"a\\u0000" INNER "\\u0000b\"}],\"structuredContent\":{\"workspace_id\":\"" INNER
+                     "\"}}",
+                     "{\"content\":[{\"type\":\"text\",\"text\":\"a\\u0000" PUBLIC "\\u0000b\"}],\"structuredContent\":{\"workspace_id\":\"" PUBLIC "\"}}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_keys_and_every_text_get_the_public_id),
+        cmocka_unit_test(results_without_the_keys_pass_unchanged),
+        cmocka_unit_test(an_id_of_another_form_is_not_replaced_in_texts),
+        cmocka_unit_test(texts_with_nul_bytes_keep_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
