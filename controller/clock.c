@@ -12,7 +12,7 @@ struct hook {
 struct clock {
     bool is_fake;
     _Atomic int64_t wall_ms, boot_ms; // fake only
-    pthread_mutex_t lock;             // guards the hooks, and is held while they run: off_advance waits for them
+    pthread_mutex_t lock; // guards the hooks, and is held while they run: off_advance waits for them
     struct hook *hooks;
     size_t hook_count;
 };

@@ -19,7 +19,7 @@ extern char **environ;
 // Reads text into the member at `at`. The error's message is what is wrong, without the variable's name.
 typedef int (*read_fn)(const char *text, void *at, struct error *err);
 
-// ---- one value ------------------------------------------------------------------------------------------------------
+// ---- one value ----------------------------------------------------------------------------------
 
 static int read_host(const char *text, void *at, struct error *err)
 {
@@ -27,9 +27,10 @@ static int read_host(const char *text, void *at, struct error *err)
     if (inet_pton(AF_INET, text, &address) != 1)
         return error_set(err, ERROR_INVALID, "give 127.0.0.1", "'%s' is not an IPv4 address", text);
     if (ntohl(address.s_addr) >> 24 != 127)
-        return error_set(err, ERROR_REFUSED,
-                         "keep 127.0.0.1; to reach it from elsewhere use the tunnel or 'ssh -L 18788:127.0.0.1:18788'",
-                         "'%s' is not a loopback address, and the endpoint has no authentication yet", text);
+        return error_set(
+            err, ERROR_REFUSED,
+            "keep 127.0.0.1; to reach it from elsewhere use the tunnel or 'ssh -L 18788:127.0.0.1:18788'",
+            "'%s' is not a loopback address, and the endpoint has no authentication yet", text);
     *(char **)at = mem_strdup(text);
     return 0;
 }
@@ -40,7 +41,8 @@ static int read_port(const char *text, void *at, struct error *err)
     errno = 0;
     long port = strtol(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno || port > 65535)
-        return error_set(err, ERROR_INVALID, "give a number from 1 to 65535 (0: any free port)", "'%s' is not a port", text);
+        return error_set(err, ERROR_INVALID, "give a number from 1 to 65535 (0: any free port)",
+                         "'%s' is not a port", text);
     *(int *)at = (int)port;
     return 0;
 }
@@ -56,7 +58,8 @@ static int read_own_dir(const char *text, void *at, struct error *err)
     if (config_path_clean(text, &path, err) < 0)
         return -1;
     if (strcmp(path, "/") == 0)
-        return error_set(err, ERROR_INVALID, "give a directory of its own", "the root directory cannot be used");
+        return error_set(err, ERROR_INVALID, "give a directory of its own",
+                         "the root directory cannot be used");
     *(char **)at = TAKE_PTR(path);
     return 0;
 }
@@ -114,7 +117,7 @@ static int read_switch(const char *text, void *at, struct error *err)
     return 0;
 }
 
-// ---- the table ------------------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 // The data root comes before those that begin with it.
 static const struct variable {
@@ -123,6 +126,7 @@ static const struct variable {
     size_t offset;
     bool may_be_empty;
 } variables[] = {
+// clang-format off
 #define AT(member) offsetof(struct config, member)
     {{"CHAT2SHELL_HOST", "127.0.0.1", "Address that MCP clients connect to: an IPv4 loopback address."}, read_host, AT(host)},
     {{"CHAT2SHELL_PORT", "18788", "TCP port of the MCP endpoint; 0 takes any free one."}, read_port, AT(port)},
@@ -141,6 +145,7 @@ static const struct variable {
      read_path, AT(secret_dir)},
     {{"CHAT2SHELL_TUNNEL_CLIENT", "~/.local/bin/tunnel-client", "The tunnel client's program."}, read_path, AT(tunnel_client)},
 #undef AT
+    // clang-format on
 };
 
 const struct config_variable *config_variable(size_t i)
@@ -148,7 +153,7 @@ const struct config_variable *config_variable(size_t i)
     return i < ARRAY_LEN(variables) ? &variables[i].shown : NULL;
 }
 
-// ---- loading ----------------------------------------------------------------------------------------------------------
+// ---- loading ------------------------------------------------------------------------------------
 
 struct problems {
     struct buffer text;
@@ -164,7 +169,8 @@ static void add_problem(struct problems *problems, const struct error *err)
     buffer_append_text(&problems->text, err->message);
 }
 
-// A fallback that begins with DATA_ROOT, as text. NULL when there is no data root, which is a problem of its own.
+// A fallback that begins with DATA_ROOT, as text. NULL when there is no data root, which is a problem of its
+// own.
 static char *fallback_text(const struct config *config, const char *fallback)
 {
     size_t len = strlen(DATA_ROOT_WORD);
@@ -189,18 +195,19 @@ static void read_variable(const struct variable *variable, struct config *config
     }
 }
 
-static void refuse_overlap(struct problems *problems, const char *name, const char *path, const char *other_name,
-                           const char *other)
+static void refuse_overlap(struct problems *problems, const char *name, const char *path,
+                           const char *other_name, const char *other)
 {
     struct error err = ERROR_INIT;
     if (!path || !other || !config_path_overlaps(path, other))
         return;
-    error_set(&err, ERROR_REFUSED, "choose directories of which none contains the other", "%s (%s) and %s (%s) overlap", name, path,
-              other_name, other);
+    error_set(&err, ERROR_REFUSED, "choose directories of which none contains the other",
+              "%s (%s) and %s (%s) overlap", name, path, other_name, other);
     add_problem(problems, &err);
 }
 
-// A host path below an allowed root can be approved and mounted, so nothing of ours may be reachable through one.
+// A host path below an allowed root can be approved and mounted, so nothing of ours may be reachable through
+// one.
 static void check_places(const struct config *config, struct problems *problems)
 {
     const struct {
@@ -215,8 +222,10 @@ static void check_places(const struct config *config, struct problems *problems)
         for (size_t j = 0; j < config->allowed_host_roots.count; j++)
             refuse_overlap(problems, ours[i].name, ours[i].path, "CHAT2SHELL_ALLOWED_HOST_ROOTS",
                            config->allowed_host_roots.items[j]);
-    refuse_overlap(problems, "CHAT2SHELL_STATE_DIR", config->state_dir, "CHAT2SHELL_WORKSPACE_ROOT", config->workspace_root);
-    refuse_overlap(problems, "CHAT2SHELL_SECRET_DIR", config->secret_dir, "CHAT2SHELL_WORKSPACE_ROOT", config->workspace_root);
+    refuse_overlap(problems, "CHAT2SHELL_STATE_DIR", config->state_dir, "CHAT2SHELL_WORKSPACE_ROOT",
+                   config->workspace_root);
+    refuse_overlap(problems, "CHAT2SHELL_SECRET_DIR", config->secret_dir, "CHAT2SHELL_WORKSPACE_ROOT",
+                   config->workspace_root);
 }
 
 static void find_program_dir(struct config *config, struct problems *problems)
@@ -253,15 +262,15 @@ int config_load(struct config *ret, struct error *err)
 
 void config_free(struct config *config)
 {
-    char *texts[] = {config->host,       config->data_root,     config->state_dir,  config->workspace_root, config->driver,
-                     config->secret_dir, config->tunnel_client, config->program_dir};
+    char *texts[] = {config->host,   config->data_root,  config->state_dir,     config->workspace_root,
+                     config->driver, config->secret_dir, config->tunnel_client, config->program_dir};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
     clear_roots(&config->allowed_host_roots);
     *config = (struct config){0};
 }
 
-// ---- what nothing reads -----------------------------------------------------------------------------------------------
+// ---- what nothing reads -------------------------------------------------------------------------
 
 static bool is_known(const char *name, size_t len)
 {
@@ -282,6 +291,7 @@ void config_warn_unknown(void)
     for (char **at = environ; at && *at; at++) {
         size_t len = strcspn(*at, "=");
         if (strncmp(*at, prefix, sizeof(prefix) - 1) == 0 && !is_known(*at, len))
-            log_warning("%.*s is set, but nothing reads it; deploy/env.example lists the variables", (int)len, *at);
+            log_warning("%.*s is set, but nothing reads it; deploy/env.example lists the variables", (int)len,
+                        *at);
     }
 }

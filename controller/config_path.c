@@ -68,8 +68,8 @@ static int join_components(struct buffer *to, const char *path, struct error *er
 int config_path_clean(const char *text, char **ret, struct error *err)
 {
     if (strlen(text) > CONFIG_PATH_MAX || has_control_character(text) || !utf8_is_valid(text, strlen(text)))
-        return error_set(err, ERROR_INVALID, "give a path of plain characters", "is longer than %d bytes or contains control characters",
-                         CONFIG_PATH_MAX);
+        return error_set(err, ERROR_INVALID, "give a path of plain characters",
+                         "is longer than %d bytes or contains control characters", CONFIG_PATH_MAX);
     CLEANUP_FREE char *expanded = NULL;
     if (expand_home(text, &expanded, err) < 0)
         return -1;

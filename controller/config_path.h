@@ -6,7 +6,8 @@
 // $HOME, else the password database's. The caller's. ERROR_INVALID if there is none.
 int config_path_home(char **ret, struct error *err);
 // "~" and "~/x" expanded, then absolute and clean: no empty, "." or ".." component, no trailing slash,
-// no control characters, at most CONFIG_PATH_MAX bytes. The caller's. The error's message begins after the variable's name.
+// no control characters, at most CONFIG_PATH_MAX bytes. The caller's. The error's message begins after the
+// variable's name.
 #define CONFIG_PATH_MAX 3072
 int config_path_clean(const char *text, char **ret, struct error *err);
 // The path with symlinks resolved as far as it exists. The caller's; never NULL.

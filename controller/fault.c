@@ -38,7 +38,7 @@ static bool read_action(const char *word)
         plan.action = ACTION_SLEEP;
     else
         return false;
-    plan.sleep_ms = word[5] == '=' && plan.action == ACTION_SLEEP ? atol(word + 6) : DEFAULT_SLEEP_MS;
+    plan.sleep_ms = plan.action == ACTION_SLEEP && word[5] == '=' ? atol(word + 6) : DEFAULT_SLEEP_MS;
     return true;
 }
 

@@ -16,7 +16,7 @@ struct heap {
     uint64_t next_order;
 };
 void heap_put(struct heap *heap, struct heap_node *node, int64_t deadline_ms);
-struct heap_node *heap_first(const struct heap *heap); // NULL if empty
+struct heap_node *heap_first(const struct heap *heap);       // NULL if empty
 void heap_remove(struct heap *heap, struct heap_node *node); // nothing if it is not in
 void heap_free(struct heap *heap);                           // the array; nodes are the caller's
 static inline bool heap_has(const struct heap_node *node)

@@ -54,14 +54,15 @@ static void put_line(enum log_level level, const char *text)
     (void)ignored; // a log that cannot be written has nobody to tell
 }
 
-// Is there room for one more line in the current window? Opens a new one when it is over, saying what was left out.
+// Is there room for one more line in the current window? Opens a new one when it is over, saying what was
+// left out.
 static bool admit(void)
 {
     int64_t now_ms = boot_time_now().ms;
     if (now_ms - window_start_ms >= WINDOW_MS) {
         char text[96];
-        snprintf(text, sizeof(text), "%d log lines were left out (at most %d in %d s)", left_out, WINDOW_LINES,
-                 WINDOW_MS / 1000);
+        snprintf(text, sizeof(text), "%d log lines were left out (at most %d in %d s)", left_out,
+                 WINDOW_LINES, WINDOW_MS / 1000);
         if (left_out)
             put_line(LOG_LEVEL_WARNING, text);
         window_start_ms = now_ms;

@@ -47,9 +47,9 @@ struct loop {
     struct clock *clock;
     int epoll_fd, wake_fd;
     pthread_t thread;
-    atomic_bool is_woken;  // the eventfd was written and not read yet
-    pthread_mutex_t lock;  // guards all below
-    pthread_cond_t moved;  // a callback ended or a loop_call is done
+    atomic_bool is_woken; // the eventfd was written and not read yet
+    pthread_mutex_t lock; // guards all below
+    pthread_cond_t moved; // a callback ended or a loop_call is done
     bool is_stopping;
     struct heap timers;
     struct post *posts, **posts_end;
@@ -83,20 +83,22 @@ static void wake_unless_current(struct loop *loop)
         wake(loop);
 }
 
-// ---- sources ----------------------------------------------------------------------------------------------------
+// ---- sources ------------------------------------------------------------------------------------
 
 static void set_interest(struct loop_source *source, int operation)
 {
     struct epoll_event event = {.events = source->events, .data.ptr = source};
     if (epoll_ctl(source->loop->epoll_fd, operation, source->fd, &event) == 0)
         return;
-    // A descriptor that was closed first, is watched twice or cannot be polled: a fault of the caller, and going on
-    // would leave a pointer in the kernel that outlives its source.
-    fprintf(stderr, "chat2shell: epoll_ctl(%d) on descriptor %d failed: %s\n", operation, source->fd, strerrordesc_np(errno));
+    // A descriptor that was closed first, is watched twice or cannot be polled: a fault of the caller, and
+    // going on would leave a pointer in the kernel that outlives its source.
+    fprintf(stderr, "chat2shell: epoll_ctl(%d) on descriptor %d failed: %s\n", operation, source->fd,
+            strerrordesc_np(errno));
     abort();
 }
 
-struct loop_source *loop_watch(struct loop *loop, int fd, uint32_t events, void (*fn)(void *arg, uint32_t events), void *arg)
+struct loop_source *loop_watch(struct loop *loop, int fd, uint32_t events,
+                               void (*fn)(void *arg, uint32_t events), void *arg)
 {
     struct loop_source *source = mem_alloc(sizeof(*source));
     *source = (struct loop_source){.loop = loop, .fd = fd, .events = events, .fn = fn, .arg = arg};
@@ -173,7 +175,7 @@ static void run_source(struct loop *loop, struct loop_source *source, uint32_t e
     pthread_mutex_unlock(&loop->lock);
 }
 
-// ---- timers -----------------------------------------------------------------------------------------------------
+// ---- timers -------------------------------------------------------------------------------------
 
 struct loop_timer *loop_at(struct loop *loop, struct boot_time deadline, void (*fn)(void *arg), void *arg)
 {
@@ -233,7 +235,7 @@ static void run_timers(struct loop *loop)
     }
 }
 
-// ---- posts ------------------------------------------------------------------------------------------------------
+// ---- posts --------------------------------------------------------------------------------------
 
 static void add_post(struct loop *loop, void (*fn)(void *arg), void *arg, bool *is_done)
 {
@@ -291,7 +293,7 @@ static void run_posts(struct loop *loop, struct post *posts)
     }
 }
 
-// ---- the thread ---------------------------------------------------------------------------------------------------
+// ---- the thread ---------------------------------------------------------------------------------
 
 // How long epoll may wait. A fake clock's time passes only in clock_advance, which wakes the loop.
 static int wait_ms(struct loop *loop)
@@ -336,7 +338,8 @@ static void run_sources(struct loop *loop, const struct epoll_event *events, int
             run_source(loop, events[i].data.ptr, events[i].events);
 }
 
-// One round. Posts are taken first and run last, so that a timer that is due when something is posted runs before it.
+// One round. Posts are taken first and run last, so that a timer that is due when something is posted runs
+// before it.
 static void run_round(struct loop *loop)
 {
     struct epoll_event events[BATCH];
@@ -393,7 +396,8 @@ int loop_start(struct clock *clock, struct loop **ret, struct error *err)
     CLEANUP_CLOSE int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event event = {.events = EPOLLIN};
     if (epoll_fd < 0 || wake_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) < 0)
-        return error_errno(err, errno, "raise the limit on open files (ulimit -n)", "cannot make the event loop");
+        return error_errno(err, errno, "raise the limit on open files (ulimit -n)",
+                           "cannot make the event loop");
     struct loop *loop = loop_new(clock, TAKE_FD(epoll_fd), TAKE_FD(wake_fd));
     if (thread_start(&loop->thread, "loop", run, loop, err) < 0) {
         loop_free(loop);

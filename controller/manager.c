@@ -20,9 +20,9 @@ struct manager {
     size_t runner_count;
     struct pool *pool; // NULL: manager_run_until_idle does the work
     struct store_subscription *subscription;
-    bool is_stuck;         // a stop gave up on a running reconcile
-    atomic_size_t turn;    // the queue that is asked first, so that all are served alike
-    pthread_mutex_t lock;  // guards all below
+    bool is_stuck;          // a stop gave up on a running reconcile
+    atomic_size_t turn;     // the queue that is asked first, so that all are served alike
+    pthread_mutex_t lock;   // guards all below
     int64_t next_resync_ms; // boot time
     bool is_resyncing;
     uint64_t last_trouble; // what the last resync or upkeep logged, by its hash; 0 = nothing
@@ -58,7 +58,7 @@ void manager_add(struct manager *manager, const struct reconciler *reconciler)
     manager->runners[manager->runner_count++] = runner_new(reconciler, manager->options.clock);
 }
 
-// ---- keys -----------------------------------------------------------------------------------------------------------
+// ---- keys ---------------------------------------------------------------------------------------
 
 static void enqueue(struct manager *manager, enum kind kind, const char *uid, enum queue_priority priority)
 {
@@ -95,7 +95,7 @@ static void take_changes(void *arg, const struct store_change *changes, size_t c
         map_change(arg, &changes[i]);
 }
 
-// ---- resync and upkeep ------------------------------------------------------------------------------------------------
+// ---- resync and upkeep --------------------------------------------------------------------------
 
 static int enqueue_all(struct manager *manager, enum kind kind, struct error *err)
 {
@@ -160,7 +160,7 @@ static void resync_now(struct manager *manager)
     plan_resync(manager);
 }
 
-// ---- work -------------------------------------------------------------------------------------------------------------
+// ---- work ---------------------------------------------------------------------------------------
 
 static bool has_ready(struct manager *manager)
 {
@@ -220,7 +220,7 @@ static void tell_pool(void *arg)
     pool_tell(arg);
 }
 
-// ---- life -------------------------------------------------------------------------------------------------------------
+// ---- life ---------------------------------------------------------------------------------------
 
 static int recover_all(struct manager *manager, struct error *err)
 {
@@ -278,7 +278,7 @@ bool manager_stop(struct manager *manager, int64_t deadline_ms)
     return !manager->is_stuck;
 }
 
-// ---- tests and figures ----------------------------------------------------------------------------------------------
+// ---- tests and figures --------------------------------------------------------------------------
 
 static void nothing(void *arg)
 {
@@ -293,7 +293,8 @@ static int write_nothing(struct store_tx *tx, void *arg, struct error *err)
     return 0;
 }
 
-// What was posted to the loop and submitted to the store before has happened, changes delivered, when this returns.
+// What was posted to the loop and submitted to the store before has happened, changes delivered, when this
+// returns.
 static void settle_others(struct manager *manager)
 {
     if (manager->options.loop)

@@ -23,7 +23,8 @@ struct stream {
     struct loop_source *source;
 };
 
-// Loop thread only, except references. One reference belongs to the running process, one to each posted cancel.
+// Loop thread only, except references. One reference belongs to the running process, one to each posted
+// cancel.
 struct operation {
     atomic_int references;
     struct loop *loop;
@@ -49,7 +50,7 @@ static void unref(struct operation *operation)
     free(operation);
 }
 
-// ---- output -----------------------------------------------------------------------------------------------------
+// ---- output -------------------------------------------------------------------------------------
 
 static void keep(struct operation *operation, struct buffer *to, const char *bytes, size_t len)
 {
@@ -96,7 +97,7 @@ static void drain(struct stream *stream)
     close_stream(stream);
 }
 
-// ---- the end ------------------------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 static void finish(struct operation *operation)
 {
@@ -166,7 +167,7 @@ void operation_cancel(struct operation *operation)
     loop_post(operation->loop, cancel, operation);
 }
 
-// ---- the start ------------------------------------------------------------------------------------------------------
+// ---- the start ----------------------------------------------------------------------------------
 
 // On the loop thread, so that nothing can end before all of it is in place.
 static void arm(void *arg)
@@ -207,8 +208,9 @@ static struct operation *operation_new(struct loop *loop, int64_t deadline_ms, s
     return operation;
 }
 
-int operation_start(struct loop *loop, struct spawner *spawner, const struct spawn_options *options, int64_t deadline_ms,
-                    size_t output_max_bytes, operation_done_fn done, void *arg, struct operation **ret, struct error *err)
+int operation_start(struct loop *loop, struct spawner *spawner, const struct spawn_options *options,
+                    int64_t deadline_ms, size_t output_max_bytes, operation_done_fn done, void *arg,
+                    struct operation **ret, struct error *err)
 {
     assert(options->fd_count + STREAM_COUNT <= SPAWN_MAX_FDS && deadline_ms > 0);
     CLEANUP_CLOSE int out_read = -1, out_write = -1, error_read = -1, error_write = -1;

@@ -12,15 +12,15 @@ struct worker {
 };
 struct pool {
     struct pool_options options;
-    pthread_mutex_t lock;         // guards all below
-    pthread_cond_t called;        // an idle worker that only sleeps
-    pthread_cond_t time_moved;    // the idle worker that watches the time
-    pthread_cond_t ended;         // a worker ended
-    uint64_t news;                // how often pool_tell was called: a worker that saw fewer looks again
+    pthread_mutex_t lock;      // guards all below
+    pthread_cond_t called;     // an idle worker that only sleeps
+    pthread_cond_t time_moved; // the idle worker that watches the time
+    pthread_cond_t ended;      // a worker ended
+    uint64_t news;             // how often pool_tell was called: a worker that saw fewer looks again
     struct worker *workers;
     int started_count, alive_count, sleeping_count;
     bool has_timekeeper, is_running, is_stopping;
-    int64_t kept_due_ms;          // until when the timekeeper sleeps
+    int64_t kept_due_ms; // until when the timekeeper sleeps
 };
 
 static void *run(void *arg);

@@ -18,7 +18,8 @@ struct runner {
     struct queue *queue;
     _Atomic int64_t runs, failures, retries;
     pthread_mutex_t lock; // guards logged
-    // What was last logged about a key, by the key's hash. Two failing keys on one place cost a repeated line, no more.
+    // What was last logged about a key, by the key's hash. Two failing keys on one place cost a repeated
+    // line, no more.
     struct logged {
         uint64_t key, message;
     } logged[LOGGED_ROOM];
@@ -80,7 +81,8 @@ static void settle_failure(struct runner *runner, const char *key, const struct 
         queue_add_failed(runner->queue, key);
     runner->failures++;
     if (remember(runner, key, err->message))
-        log_warning("%s %s: %s%s%s", runner->reconciler.name, key, err->message, err->hint[0] ? "; " : "", err->hint);
+        log_warning("%s %s: %s%s%s", runner->reconciler.name, key, err->message, err->hint[0] ? "; " : "",
+                    err->hint);
 }
 
 static void settle(struct runner *runner, const char *key, enum reconcile_verdict verdict,
@@ -96,8 +98,8 @@ static void settle(struct runner *runner, const char *key, enum reconcile_verdic
         queue_add_after(runner->queue, key, outcome->after_ms > 0 ? outcome->after_ms : 1);
 }
 
-static enum reconcile_verdict reconcile(struct runner *runner, const char *key, struct reconcile_outcome *outcome,
-                                        struct error *err)
+static enum reconcile_verdict reconcile(struct runner *runner, const char *key,
+                                        struct reconcile_outcome *outcome, struct error *err)
 {
     const struct reconciler *reconciler = &runner->reconciler;
     if (FAULT("manager.reconcile.before")) {

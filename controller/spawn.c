@@ -34,12 +34,14 @@ struct spawner {
     bool is_stopping;
 };
 
-// ---- the spawner thread -------------------------------------------------------------------------------------------
+// ---- the spawner thread -------------------------------------------------------------------------
 
 static int word_failure(const struct spawn_failure *failure, const char *path, struct error *err)
 {
-    const char *hint = failure->stage == SPAWN_STAGE_EXEC ? "check that it is installed and can be executed" : NULL;
-    return error_errno(err, failure->errno_value, hint, "cannot start %s%s", path, spawn_stage_words(failure->stage));
+    const char *hint =
+        failure->stage == SPAWN_STAGE_EXEC ? "check that it is installed and can be executed" : NULL;
+    return error_errno(err, failure->errno_value, hint, "cannot start %s%s", path,
+                       spawn_stage_words(failure->stage));
 }
 
 // The write end is closed by exec, so end-of-file means that the program runs.
@@ -62,19 +64,22 @@ static int start_child(struct spawner *spawner, struct request *request)
     const char *path = request->options->path;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return error_errno(request->err, errno, "raise the limit on open files (ulimit -n)", "cannot start %s", path);
+        return error_errno(request->err, errno, "raise the limit on open files (ulimit -n)",
+                           "cannot start %s", path);
     CLEANUP_CLOSE int read_end = ends[0];
     CLEANUP_CLOSE int write_end = ends[1];
     struct spawn_child child = {request->options, spawner->null_fd, write_end, getpid()};
     pid_t pid = spawn_child_fork(&child);
     if (pid < 0)
-        return error_errno(request->err, errno, "raise the limit on processes (ulimit -u)", "cannot start %s", path);
+        return error_errno(request->err, errno, "raise the limit on processes (ulimit -u)", "cannot start %s",
+                           path);
     close(TAKE_FD(write_end));
     if (await_exec(read_end, pid, path, request->err) < 0)
         return -1;
     int pidfd = pidfd_open(pid, 0); // not reaped yet: the pid is certainly this child
     if (pidfd < 0) {
-        error_errno(request->err, errno, "raise the limit on open files (ulimit -n)", "cannot hold on to %s", path);
+        error_errno(request->err, errno, "raise the limit on open files (ulimit -n)", "cannot hold on to %s",
+                    path);
         kill(-pid, SIGKILL);
         waitpid(pid, NULL, 0);
         return -1;
@@ -113,7 +118,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-// ---- life -----------------------------------------------------------------------------------------------------------
+// ---- life ---------------------------------------------------------------------------------------
 
 // A parent that ignores SIGCHLD hands that down, and then the kernel reaps our children behind our back.
 static void keep_zombies(void)
@@ -176,8 +181,8 @@ static void check_options(const struct spawn_options *options)
     }
 }
 
-int spawn_process(struct spawner *spawner, const struct spawn_options *options, pid_t *ret_pid, int *ret_pidfd,
-                  struct error *err)
+int spawn_process(struct spawner *spawner, const struct spawn_options *options, pid_t *ret_pid,
+                  int *ret_pidfd, struct error *err)
 {
     check_options(options);
     struct request request = {.options = options, .err = err};
@@ -196,7 +201,7 @@ int spawn_process(struct spawner *spawner, const struct spawn_options *options, 
     return 0;
 }
 
-// ---- ends -------------------------------------------------------------------------------------------------------------
+// ---- ends ---------------------------------------------------------------------------------------
 
 int spawn_reap(int pidfd, int *ret_exit_code)
 {

@@ -115,8 +115,9 @@ __attribute__((noinline)) static void run_child(const struct spawn_child *child)
     fail(failure_fd, SPAWN_STAGE_EXEC);
 }
 
-// vfork: the daemon's memory is not copied, and only the spawner thread waits until exec. The child shares that memory,
-// so it writes to its own stack frames only. Sanitizers' runtimes do not survive that sharing: fork for them.
+// vfork: the daemon's memory is not copied, and only the spawner thread waits until exec. The child shares
+// that memory, so it writes to its own stack frames only. Sanitizers' runtimes do not survive that sharing:
+// fork for them.
 pid_t spawn_child_fork(const struct spawn_child *child)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -16,5 +16,6 @@ struct spawn_child {
     int null_fd, failure_fd; // failure_fd is close-on-exec
     pid_t parent;
 };
-// Forks and runs the child. Returns the pid, or -1 and errno. The calling thread must have every signal blocked.
+// Forks and runs the child. Returns the pid, or -1 and errno. The calling thread must have every signal
+// blocked.
 pid_t spawn_child_fork(const struct spawn_child *child);

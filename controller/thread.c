@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
-// The deepest users are JSON parsing (JSON_MAX_DEPTH) and SQLite; sanitizers enlarge every frame several times.
+// The deepest users are JSON parsing (JSON_MAX_DEPTH) and SQLite; sanitizers enlarge every frame several
+// times.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STACK_BYTES (4 * 1024 * 1024)
 #else

@@ -1,5 +1,5 @@
-// The one way to start a thread in the daemon: small stack, every signal blocked (signals are the main thread's),
-// a name for ps and gdb.
+// The one way to start a thread in the daemon: small stack, every signal blocked (signals are the main
+// thread's), a name for ps and gdb.
 //
 //     if (thread_start(&store->thread, "store", run, store, err) < 0) return -1;
 #pragma once

@@ -11,7 +11,8 @@ static struct entry **bucket_of(const struct entry_table *table, const char *key
 
 static void resize(struct entry_table *table, size_t bucket_count)
 {
-    struct entry_table larger = {mem_alloc(bucket_count * sizeof(struct entry *)), bucket_count, table->count};
+    struct entry_table larger = {mem_alloc(bucket_count * sizeof(struct entry *)), bucket_count,
+                                 table->count};
     for (size_t i = 0; i < table->bucket_count; i++)
         for (struct entry *entry = table->buckets[i], *next; entry; entry = next) {
             next = entry->next_in_bucket;

@@ -5,8 +5,8 @@
 #include <sys/queue.h>
 
 struct entry {
-    struct heap_node delay;       // first: a node is its entry. In the heap while a delayed add waits
-    TAILQ_ENTRY(entry) place;     // in a ready list while is_ready
+    struct heap_node delay;   // first: a node is its entry. In the heap while a delayed add waits
+    TAILQ_ENTRY(entry) place; // in a ready list while is_ready
     struct entry *next_in_bucket;
     bool is_ready, is_processing;
     bool is_dirty;                // added while it is processed: ready again when that is done

@@ -14,8 +14,8 @@ TAILQ_HEAD(ready_list, entry);
 
 struct queue {
     struct queue_options options;
-    pthread_mutex_t lock;  // guards all below
-    pthread_cond_t moved;  // a key became ready, an earlier delay came, time advanced, shut down
+    pthread_mutex_t lock; // guards all below
+    pthread_cond_t moved; // a key became ready, an earlier delay came, time advanced, shut down
     struct entry_table entries;
     struct ready_list ready[PRIORITIES];
     size_t ready_count;
@@ -66,7 +66,7 @@ void queue_on_ready(struct queue *queue, void (*fn)(void *arg), void *arg)
     pthread_mutex_unlock(&queue->lock);
 }
 
-// ---- with the lock held -----------------------------------------------------------------------------------------
+// ---- with the lock held -------------------------------------------------------------------------
 
 static void make_ready(struct queue *queue, struct entry *entry, enum queue_priority priority)
 {
@@ -129,7 +129,8 @@ static void promote_due(struct queue *queue)
 static struct entry *first_ready(struct queue *queue)
 {
     bool is_resyncs_turn = ++queue->takes % RESYNC_SHARE == 0;
-    int order[PRIORITIES] = {is_resyncs_turn ? QUEUE_RESYNC : QUEUE_CHANGE, is_resyncs_turn ? QUEUE_CHANGE : QUEUE_RESYNC};
+    int order[PRIORITIES] = {is_resyncs_turn ? QUEUE_RESYNC : QUEUE_CHANGE,
+                             is_resyncs_turn ? QUEUE_CHANGE : QUEUE_RESYNC};
     for (int i = 0; i < PRIORITIES; i++)
         if (!TAILQ_EMPTY(&queue->ready[order[i]]))
             return TAILQ_FIRST(&queue->ready[order[i]]);
@@ -172,7 +173,7 @@ static int64_t backoff_ms(const struct queue *queue, int failures)
     return ms < max_ms ? ms : max_ms;
 }
 
-// ---- adding -----------------------------------------------------------------------------------------------------
+// ---- adding -------------------------------------------------------------------------------------
 
 // Ends every function that adds: wakes a waiting take, and after the unlock the pool.
 static void unlock_and_tell(struct queue *queue, bool is_news)
@@ -239,7 +240,7 @@ void queue_forget(struct queue *queue, const char *key)
     pthread_mutex_unlock(&queue->lock);
 }
 
-// ---- taking -----------------------------------------------------------------------------------------------------
+// ---- taking -------------------------------------------------------------------------------------
 
 char *queue_take(struct queue *queue)
 {
@@ -283,7 +284,7 @@ void queue_shut_down(struct queue *queue)
     pthread_mutex_unlock(&queue->lock);
 }
 
-// ---- looking ----------------------------------------------------------------------------------------------------
+// ---- looking ------------------------------------------------------------------------------------
 
 size_t queue_depth(struct queue *queue)
 {

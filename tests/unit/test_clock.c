@@ -76,7 +76,8 @@ static void a_heap_gives_deadlines_in_order_whatever_is_removed(void **state)
     size_t left = 0;
     for (struct heap_node *node; (node = heap_first(&heap)); left++) {
         heap_remove(&heap, node);
-        assert_true(node->deadline_ms > last_ms || (node->deadline_ms == last_ms && node->order > last_order));
+        assert_true(node->deadline_ms > last_ms ||
+                    (node->deadline_ms == last_ms && node->order > last_order));
         last_ms = node->deadline_ms;
         last_order = node->order;
     }

@@ -87,16 +87,35 @@ static void each_wrong_value_is_refused_and_named(void **state)
     static const struct {
         const char *name, *value;
     } wrong[] = {
-        {"CHAT2SHELL_HOST", "0.0.0.0"},        {"CHAT2SHELL_HOST", "192.168.1.5"},   {"CHAT2SHELL_HOST", "localhost"},
-        {"CHAT2SHELL_HOST", "::"},             {"CHAT2SHELL_HOST", ""},              {"CHAT2SHELL_HOST", "127.0.0.1 "},
-        {"CHAT2SHELL_PORT", "65536"},          {"CHAT2SHELL_PORT", "-1"},            {"CHAT2SHELL_PORT", "80x"},
-        {"CHAT2SHELL_PORT", " 80"},            {"CHAT2SHELL_PORT", ""},              {"CHAT2SHELL_PORT", "99999999999999999999"},
-        {"CHAT2SHELL_DATA_ROOT", "data"},      {"CHAT2SHELL_DATA_ROOT", "/"},        {"CHAT2SHELL_DATA_ROOT", "//"},
-        {"CHAT2SHELL_DATA_ROOT", "/a/../b"},   {"CHAT2SHELL_DATA_ROOT", "/a\nb"},    {"CHAT2SHELL_DATA_ROOT", "/a\xff"},
-        {"CHAT2SHELL_STATE_DIR", "~other/x"},  {"CHAT2SHELL_STATE_DIR", ""},         {"CHAT2SHELL_WORKSPACE_ROOT", "./x"},
-        {"CHAT2SHELL_ALLOWED_HOST_ROOTS", "/ok:relative"}, {"CHAT2SHELL_ALLOWED_HOST_ROOTS", "/"},
-        {"CHAT2SHELL_ALLOWED_HOST_ROOTS", "~"}, {"CHAT2SHELL_DRIVER", "docker"},     {"CHAT2SHELL_DRIVER", "Auto"},
-        {"CHAT2SHELL_ENABLE_TUNNEL", "yes"},   {"CHAT2SHELL_ENABLE_TUNNEL", "01"},   {"CHAT2SHELL_SECRET_DIR", "x"},
+        {"CHAT2SHELL_HOST", "0.0.0.0"},
+        {"CHAT2SHELL_HOST", "192.168.1.5"},
+        {"CHAT2SHELL_HOST", "localhost"},
+        {"CHAT2SHELL_HOST", "::"},
+        {"CHAT2SHELL_HOST", ""},
+        {"CHAT2SHELL_HOST", "127.0.0.1 "},
+        {"CHAT2SHELL_PORT", "65536"},
+        {"CHAT2SHELL_PORT", "-1"},
+        {"CHAT2SHELL_PORT", "80x"},
+        {"CHAT2SHELL_PORT", " 80"},
+        {"CHAT2SHELL_PORT", ""},
+        {"CHAT2SHELL_PORT", "99999999999999999999"},
+        {"CHAT2SHELL_DATA_ROOT", "data"},
+        {"CHAT2SHELL_DATA_ROOT", "/"},
+        {"CHAT2SHELL_DATA_ROOT", "//"},
+        {"CHAT2SHELL_DATA_ROOT", "/a/../b"},
+        {"CHAT2SHELL_DATA_ROOT", "/a\nb"},
+        {"CHAT2SHELL_DATA_ROOT", "/a\xff"},
+        {"CHAT2SHELL_STATE_DIR", "~other/x"},
+        {"CHAT2SHELL_STATE_DIR", ""},
+        {"CHAT2SHELL_WORKSPACE_ROOT", "./x"},
+        {"CHAT2SHELL_ALLOWED_HOST_ROOTS", "/ok:relative"},
+        {"CHAT2SHELL_ALLOWED_HOST_ROOTS", "/"},
+        {"CHAT2SHELL_ALLOWED_HOST_ROOTS", "~"},
+        {"CHAT2SHELL_DRIVER", "docker"},
+        {"CHAT2SHELL_DRIVER", "Auto"},
+        {"CHAT2SHELL_ENABLE_TUNNEL", "yes"},
+        {"CHAT2SHELL_ENABLE_TUNNEL", "01"},
+        {"CHAT2SHELL_SECRET_DIR", "x"},
         {"CHAT2SHELL_TUNNEL_CLIENT", "tunnel-client"},
     };
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
@@ -166,7 +185,7 @@ static void without_home_the_password_database_tells(void **state)
     assert_int_equal(found[0], '/');
 }
 
-// ---- deploy/env.example ---------------------------------------------------------------------------------------------
+// ---- deploy/env.example -------------------------------------------------------------------------
 
 // Test programs are in build/X/tests.
 static char *read_example(void)

@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Runs fn in a process of its own (the limit on lines is the process's) and returns what it wrote on standard error.
+// Runs fn in a process of its own (the limit on lines is the process's) and returns what it wrote on standard
+// error.
 static char *logged_by(void (*fn)(void))
 {
     FILE *file = tmpfile();

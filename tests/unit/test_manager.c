@@ -51,11 +51,13 @@ static int write_ready(struct script *script, const char *uid, struct error *err
     CLEANUP_RECORD struct record *record = NULL;
     if (store_get_uid(script->fixture->store, KIND_WORKSPACE, uid, &record, err) < 0)
         return -1;
-    record_set_condition(record, "Ready", CONDITION_TRUE, clock_wall(script->fixture->clock), "Made", "it is there");
+    record_set_condition(record, "Ready", CONDITION_TRUE, clock_wall(script->fixture->clock), "Made",
+                         "it is there");
     return store_write_status(script->fixture->store, record, err);
 }
 
-static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
+static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome,
+                                        struct error *err)
 {
     struct script *script = arg;
     script->runs++;
@@ -92,7 +94,8 @@ static int recover(void *arg, struct error *err)
 
 static struct manager *make_manager(struct fixture *it, int worker_count)
 {
-    struct manager_options options = {.clock = it->clock, .store = it->store ? it->store->store : NULL, .worker_count = worker_count};
+    struct manager_options options = {
+        .clock = it->clock, .store = it->store ? it->store->store : NULL, .worker_count = worker_count};
     it->manager = manager_new(&options);
     manager_add(it->manager, &(struct reconciler){
                                  .name = "workspace",
@@ -167,7 +170,7 @@ static struct manager_stats stats_of(struct fixture *it)
     return stats;
 }
 
-// ---- verdicts, on the caller's thread -------------------------------------------------------------------------------
+// ---- verdicts, on the caller's thread -----------------------------------------------------------
 
 static void a_key_runs_once_and_then_nothing_does(void **state)
 {
@@ -292,7 +295,7 @@ static void the_same_failure_of_a_key_is_logged_once_until_it_succeeded(void **s
     assert_non_null(strstr(second, "says no"));
 }
 
-// ---- workers --------------------------------------------------------------------------------------------------------
+// ---- workers ------------------------------------------------------------------------------------
 
 static void a_slow_key_does_not_hold_up_the_others(void **state)
 {
@@ -322,7 +325,8 @@ static void workers_hear_the_fake_clock(void **state)
     it->script.after_ms = 3600000;
     manager_enqueue(it->manager, KIND_WORKSPACE, "a");
     for (int before; (before = it->script.runs) < 20;) {
-        for (int i = 0; i < 10000 && it->script.runs == before; i++) { // the verdict is applied some time after the run
+        for (int i = 0; i < 10000 && it->script.runs == before;
+             i++) { // the verdict is applied some time after the run
             sleep_ms(1);
             clock_advance(it->clock, 3600000);
         }
@@ -383,7 +387,7 @@ static void no_key_of_many_threads_is_lost(void **state)
     assert_int_equal(stats_of(it).depth, 0);
 }
 
-// ---- with the store ---------------------------------------------------------------------------------------------------
+// ---- with the store -----------------------------------------------------------------------------
 
 static int64_t revision_of(struct fixture *it)
 {
@@ -458,8 +462,12 @@ static void an_idle_hour_with_200_settled_records_writes_nothing(void **state)
     assert_int_equal(after.revision, before.revision);
     assert_true(it->script.runs - runs <= 200 * 67); // resyncs come at most every 54 s
     print_message("one idle hour: %ld ms of CPU time\n",
-                  (used_after.ru_utime.tv_sec - used_before.ru_utime.tv_sec + used_after.ru_stime.tv_sec - used_before.ru_stime.tv_sec) * 1000 +
-                      (used_after.ru_utime.tv_usec - used_before.ru_utime.tv_usec + used_after.ru_stime.tv_usec - used_before.ru_stime.tv_usec) / 1000);
+                  (used_after.ru_utime.tv_sec - used_before.ru_utime.tv_sec + used_after.ru_stime.tv_sec -
+                   used_before.ru_stime.tv_sec) *
+                          1000 +
+                      (used_after.ru_utime.tv_usec - used_before.ru_utime.tv_usec +
+                       used_after.ru_stime.tv_usec - used_before.ru_stime.tv_usec) /
+                          1000);
 }
 
 static void workers_follow_the_store(void **state)

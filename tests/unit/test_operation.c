@@ -158,7 +158,8 @@ static void a_missing_program_fails_at_the_start_and_done_does_not_run(void **st
     const char *argv[] = {"x", NULL};
     struct spawn_options options = {.path = "/nonexistent", .argv = argv};
     struct operation *operation = NULL;
-    assert_error(operation_start(it->loop, it->spawner, &options, 1000, 10, done, it, &operation, &err), ERROR_NOT_FOUND);
+    assert_error(operation_start(it->loop, it->spawner, &options, 1000, 10, done, it, &operation, &err),
+                 ERROR_NOT_FOUND);
     assert_null(operation);
     sleep_ms(20);
     assert_int_equal(it->done_count, 0);

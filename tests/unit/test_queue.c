@@ -374,7 +374,8 @@ int main(void)
         WITH_QUEUE(conflicts_are_retried_quickly_five_times_and_then_backed_off),
         WITH_QUEUE(shutting_down_ends_a_waiting_take_and_drops_later_adds),
         WITH_QUEUE(a_waiting_take_hears_the_fake_clock),
-        cmocka_unit_test_setup_teardown(a_waiting_take_gets_a_delayed_key_on_the_real_clock, set_up_real, tear_down),
+        cmocka_unit_test_setup_teardown(a_waiting_take_gets_a_delayed_key_on_the_real_clock, set_up_real,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(no_key_is_on_two_workers_and_no_add_is_lost, set_up_real, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
