@@ -28,6 +28,6 @@ int change_check_size(size_t len, const char *what, struct error *err)
 {
     if (len <= TEXT_MAX_WRITE_BYTES)
         return 0;
-    return tool_fail(err, "write it in parts with bash", "%s is too large (%zu bytes). Limit: %d bytes.", what, len,
+    return guest_tool_fail(err, "write it in parts with bash", "%s is too large (%zu bytes). Limit: %d bytes.", what, len,
                      TEXT_MAX_WRITE_BYTES);
 }

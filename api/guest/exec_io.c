@@ -8,7 +8,7 @@
 
 static void close_source(struct exec *exec, struct loop_source *source)
 {
-    loop_remove(&exec->guest->loop, source);
+    guest_loop_remove(&exec->guest->loop, source);
     if (source->fd >= 0)
         close(source->fd);
     source->fd = -1;
@@ -17,7 +17,7 @@ static void close_source(struct exec *exec, struct loop_source *source)
 static void watch(struct exec *exec, struct loop_source *source)
 {
     if (source->fd >= 0 && !source->is_added)
-        loop_add(&exec->guest->loop, source, NULL);
+        guest_loop_add(&exec->guest->loop, source, NULL);
 }
 
 // --- reading
@@ -53,9 +53,9 @@ static json_t *read_result(struct exec *exec, struct buffer streams[2], bool is_
 
 static void stop_waiting(struct exec *exec)
 {
-    loop_timer_stop(&exec->guest->loop, &exec->read_timer);
+    guest_loop_timer_stop(&exec->guest->loop, &exec->read_timer);
     for (int i = 0; i < 2; i++)
-        loop_remove(&exec->guest->loop, &exec->out[i]);
+        guest_loop_remove(&exec->guest->loop, &exec->out[i]);
     exec->reader = NULL;
 }
 
@@ -133,7 +133,7 @@ void exec_read_request(struct request *request)
     exec->reader = request;
     request->context = exec;
     request->cancel = cancel_read;
-    loop_timer_start(&exec->guest->loop, &exec->read_timer, wait_ms);
+    guest_loop_timer_start(&exec->guest->loop, &exec->read_timer, wait_ms);
     serve_reader(exec, wait_ms == 0);
 }
 
@@ -196,7 +196,7 @@ static void push_writes(struct exec *exec)
     if (exec->first_write)
         watch(exec, &exec->in);
     else
-        loop_remove(&exec->guest->loop, &exec->in);
+        guest_loop_remove(&exec->guest->loop, &exec->in);
 }
 
 static void in_ready(struct loop_source *source, uint32_t events)

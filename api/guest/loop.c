@@ -5,20 +5,20 @@
 #include <limits.h>
 #include <unistd.h>
 
-int loop_init(struct loop *loop, struct error *err)
+int guest_loop_init(struct loop *loop, struct error *err)
 {
     *loop = (struct loop){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
     return loop->epoll_fd < 0 ? error_errno(err, errno, NULL, "cannot make an event loop") : 0;
 }
 
-void loop_free(struct loop *loop)
+void guest_loop_free(struct loop *loop)
 {
     if (loop->epoll_fd >= 0)
         close(loop->epoll_fd);
     loop->epoll_fd = -1;
 }
 
-int loop_add(struct loop *loop, struct loop_source *source, struct error *err)
+int guest_loop_add(struct loop *loop, struct loop_source *source, struct error *err)
 {
     assert(!source->is_added && source->ready);
     struct epoll_event event = {.events = source->events, .data.ptr = source};
@@ -31,7 +31,7 @@ int loop_add(struct loop *loop, struct loop_source *source, struct error *err)
     return 0;
 }
 
-void loop_set_events(struct loop *loop, struct loop_source *source, uint32_t events)
+void guest_loop_set_events(struct loop *loop, struct loop_source *source, uint32_t events)
 {
     if (!source->is_added || source->events == events)
         return;
@@ -41,7 +41,7 @@ void loop_set_events(struct loop *loop, struct loop_source *source, uint32_t eve
         epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, source->fd, &event);
 }
 
-void loop_remove(struct loop *loop, struct loop_source *source)
+void guest_loop_remove(struct loop *loop, struct loop_source *source)
 {
     if (!source->is_added)
         return;
@@ -52,9 +52,9 @@ void loop_remove(struct loop *loop, struct loop_source *source)
         epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
 }
 
-void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay_ms)
+void guest_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay_ms)
 {
-    loop_timer_stop(loop, timer);
+    guest_loop_timer_stop(loop, timer);
     timer->at_ms = boot_time_now().ms + delay_ms;
     timer->is_armed = true;
     timer->prev = NULL;
@@ -64,7 +64,7 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay
     loop->timers = timer;
 }
 
-void loop_timer_stop(struct loop *loop, struct loop_timer *timer)
+void guest_loop_timer_stop(struct loop *loop, struct loop_timer *timer)
 {
     if (!timer->is_armed)
         return;
@@ -103,14 +103,14 @@ static bool has_ready_file(const struct loop *loop)
     return loop->always_ready && (loop->always_ready->events & EPOLLIN);
 }
 
-void loop_step(struct loop *loop, int max_wait_ms)
+void guest_loop_step(struct loop *loop, int max_wait_ms)
 {
     struct epoll_event event;
     int wait_ms = has_ready_file(loop) ? 0 : wait_ms_until(next_timer(loop), max_wait_ms);
     int n = epoll_wait(loop->epoll_fd, &event, 1, wait_ms);
     struct loop_timer *timer = next_timer(loop);
     if (timer && timer->at_ms <= boot_time_now().ms) {
-        loop_timer_stop(loop, timer);
+        guest_loop_timer_stop(loop, timer);
         timer->fire(timer); // may remove the source of `event`: look at that one again in the next step
         return;
     }

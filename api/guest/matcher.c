@@ -40,7 +40,7 @@ static int compile_regex(struct matcher *matcher, uint32_t options, const char *
     matcher->code = pcre2_compile((PCRE2_SPTR)text, len, options | PCRE2_UTF, &code, &offset, NULL);
     if (!matcher->code) {
         pcre2_get_error_message(code, words, sizeof(words));
-        return tool_fail(err, "escape special characters, or leave regex out", "regex parse error at character %zu: %s",
+        return guest_tool_fail(err, "escape special characters, or leave regex out", "regex parse error at character %zu: %s",
                          (size_t)offset, (const char *)words);
     }
     matcher->data = pcre2_match_data_create(1, NULL);
@@ -54,7 +54,7 @@ static int compile_regex(struct matcher *matcher, uint32_t options, const char *
 int matcher_compile(enum matcher_kind kind, const char *text, size_t len, struct matcher **ret, struct error *err)
 {
     if (len > MAX_PATTERN_BYTES)
-        return tool_fail(err, NULL, "query is longer than %d bytes", MAX_PATTERN_BYTES);
+        return guest_tool_fail(err, NULL, "query is longer than %d bytes", MAX_PATTERN_BYTES);
     CLEANUP(matcher_free) struct matcher *matcher = mem_alloc(sizeof(*matcher));
     if (kind == MATCHER_LITERAL) {
         matcher->literal = mem_strndup(text, len);
@@ -75,7 +75,7 @@ int matcher_match(struct matcher *matcher, const char *line, size_t len, struct 
         return 1;
     if (result == PCRE2_ERROR_NOMATCH)
         return 0;
-    return tool_fail(err, "use a simpler pattern", "the regular expression takes too long");
+    return guest_tool_fail(err, "use a simpler pattern", "the regular expression takes too long");
 }
 
 const char *matcher_literal(const struct matcher *matcher, size_t *ret_len)

@@ -39,8 +39,8 @@ static void ping(struct request *request)
 static void list_tools(struct request *request)
 {
     json_t *list = json_array();
-    for (size_t i = 0; tools[i]; i++)
-        json_array_append_new(list, tool_describe(tools[i]));
+    for (size_t i = 0; guest_tools[i]; i++)
+        json_array_append_new(list, guest_tool_describe(guest_tools[i]));
     request_answer(request, json_pack("{s:o}", "tools", list));
 }
 
@@ -48,7 +48,7 @@ static const struct method methods[] = {
     {"initialize", initialize},
     {"ping", ping},
     {"tools/list", list_tools},
-    {"tools/call", tool_call_request},
+    {"tools/call", guest_tool_call_request},
     {"chat2shell/bash_start", session_start_request},
     {"chat2shell/bash_read", session_read_request},
     {"chat2shell/bash_stop", session_stop_request},

@@ -56,7 +56,7 @@ static void flush(struct output *output)
         if (output->first->sent == output->first->len)
             drop_first(output);
     }
-    loop_set_events(output->loop, &output->source, output->first ? EPOLLOUT : 0);
+    guest_loop_set_events(output->loop, &output->source, output->first ? EPOLLOUT : 0);
     output->changed(output);
 }
 
@@ -65,7 +65,7 @@ static void writable(struct loop_source *source, uint32_t events)
     struct output *output = CONTAINER_OF(source, struct output, source);
     if ((events & (EPOLLERR | EPOLLHUP)) && !output->first) {
         mark_broken(output);
-        loop_remove(output->loop, source);
+        guest_loop_remove(output->loop, source);
         output->changed(output);
         return;
     }
@@ -81,13 +81,13 @@ int output_init(struct output *output, struct loop *loop, int fd, struct error *
     struct stat meta;
     if (fstat(fd, &meta) == 0 && S_ISREG(meta.st_mode))
         return 0;
-    return loop_add(loop, &output->source, &ignored) < 0 ? error_copy(err, &ignored) : 0;
+    return guest_loop_add(loop, &output->source, &ignored) < 0 ? error_copy(err, &ignored) : 0;
 }
 
 void output_free(struct output *output)
 {
     mark_broken(output);
-    loop_remove(output->loop, &output->source);
+    guest_loop_remove(output->loop, &output->source);
 }
 
 void output_send(struct output *output, char *text, size_t len)

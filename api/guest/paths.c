@@ -111,7 +111,7 @@ static int fold_relative(const char *given, char **ret)
 int workspace_fold(const struct workspace *workspace, const char *given, size_t len, char **ret, struct error *err)
 {
     if (strlen(given) != len)
-        return tool_fail_type(err, "The argument 'path' must be a string without null bytes");
+        return guest_tool_fail_type(err, "The argument 'path' must be a string without null bytes");
     CLEANUP_FREE char *home_path = NULL;
     if (given[0] == '~' && (!given[1] || given[1] == '/'))
         given = home_path = mem_format("%s%s", workspace->home, given + 1);
@@ -119,8 +119,8 @@ int workspace_fold(const struct workspace *workspace, const char *given, size_t 
     if (strlen(given) < PATH_MAX)
         result = given[0] == '/' ? fold_from_top(workspace, given, ret) : fold_relative(given, ret);
     if (result == EXDEV)
-        return tool_fail(err, "give a path below the root", "Path escapes workspace root: %s", given);
-    return result ? tool_fail_errno(err, result, "open '%.200s'", given) : 0;
+        return guest_tool_fail(err, "give a path below the root", "Path escapes workspace root: %s", given);
+    return result ? guest_tool_fail_errno(err, result, "open '%.200s'", given) : 0;
 }
 
 int workspace_open_real(const struct workspace *workspace, const char *real, int flags)
@@ -224,16 +224,16 @@ static int refuse_blocked(const char *shown, const char *path, struct error *err
 {
     if (!blocked_path(path))
         return 0;
-    return tool_fail(err, NULL, "Path is blocked by safety rules: %s", shown);
+    return guest_tool_fail(err, NULL, "Path is blocked by safety rules: %s", shown);
 }
 
 static int fail_to_reach(struct error *err, int errno_value, const char *path)
 {
     if (errno_value == EXDEV)
-        return tool_fail(err, NULL, "Path resolves outside workspace root through a symlink: %s", path);
+        return guest_tool_fail(err, NULL, "Path resolves outside workspace root through a symlink: %s", path);
     if (errno_value == ENXIO || errno_value == ENODEV) // a socket, or a device without a driver
-        return tool_fail(err, NULL, "Not a file: %s", path);
-    return tool_fail_errno(err, errno_value, "open '%s'", path);
+        return guest_tool_fail(err, NULL, "Not a file: %s", path);
+    return guest_tool_fail_errno(err, errno_value, "open '%s'", path);
 }
 
 int workspace_open_place(const struct workspace *workspace, const char *given, size_t len, int flags,
@@ -299,21 +299,21 @@ int workspace_find_target(const struct workspace *workspace, const char *given, 
     if (workspace_fold(workspace, given, len, &place.path, err) < 0 || refuse_blocked(place.path, place.path, err) < 0)
         return -1;
     if (strcmp(place.path, ".") == 0)
-        return tool_fail(err, "name a file", "Refusing to write to the workspace root: parent outside the workspace");
+        return guest_tool_fail(err, "name a file", "Refusing to write to the workspace root: parent outside the workspace");
     char *slash = strrchr(place.path, '/');
     CLEANUP_FREE char *parent = slash ? mem_strndup(place.path, (size_t)(slash - place.path)) : mem_strdup(".");
     CLEANUP_FREE char *real_parent = NULL;
     int result = resolve_parent(workspace, parent, &real_parent);
     if (result == EXDEV)
-        return tool_fail(err, NULL, "Refusing to write to %s: parent outside the workspace", place.path);
+        return guest_tool_fail(err, NULL, "Refusing to write to %s: parent outside the workspace", place.path);
     if (result == ENOTDIR || (!result && is_not_directory(workspace, real_parent)))
-        return tool_fail_errno(err, EEXIST, "mkdir '%s'", parent);
+        return guest_tool_fail_errno(err, EEXIST, "mkdir '%s'", parent);
     if (result)
-        return tool_fail_errno(err, result, "open '%s'", place.path);
+        return guest_tool_fail_errno(err, result, "open '%s'", place.path);
     const char *name = slash ? slash + 1 : place.path;
     place.real = strcmp(real_parent, ".") == 0 ? mem_strdup(name) : mem_format("%s/%s", real_parent, name);
     if (is_symlink(workspace, place.real))
-        return tool_fail(err, "write to the file it points to", "Refusing to write through a symlink: %s", place.path);
+        return guest_tool_fail(err, "write to the file it points to", "Refusing to write through a symlink: %s", place.path);
     if (refuse_blocked(place.path, place.real, err) < 0)
         return -1;
     *ret = place;

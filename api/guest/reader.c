@@ -47,7 +47,7 @@ static void readable(struct loop_source *source, uint32_t events)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
-        loop_remove(reader->loop, source);
+        guest_loop_remove(reader->loop, source);
         reader->has_ended = true;
         reader->ended(reader);
         return;
@@ -63,12 +63,12 @@ int reader_init(struct reader *reader, struct loop *loop, int fd, size_t max_lin
     reader->buffer = (struct buffer)BUFFER_INIT(max_line + 2 * READ_BYTES);
     reader->source = (struct loop_source){.fd = fd, .events = EPOLLIN, .ready = readable};
     fs_set_nonblocking(fd, true);
-    return loop_add(loop, &reader->source, err);
+    return guest_loop_add(loop, &reader->source, err);
 }
 
 void reader_free(struct reader *reader)
 {
-    loop_remove(reader->loop, &reader->source);
+    guest_loop_remove(reader->loop, &reader->source);
     buffer_free(&reader->buffer);
 }
 
@@ -76,7 +76,7 @@ void reader_free(struct reader *reader)
 void reader_pause(struct reader *reader, bool is_paused)
 {
     if (is_paused)
-        loop_remove(reader->loop, &reader->source);
+        guest_loop_remove(reader->loop, &reader->source);
     else if (!reader->source.is_added && !reader->has_ended)
-        loop_add(reader->loop, &reader->source, NULL);
+        guest_loop_add(reader->loop, &reader->source, NULL);
 }

@@ -119,7 +119,7 @@ static json_t *output_schema(const struct tool *tool)
     return fields_schema(tables);
 }
 
-json_t *tool_describe(const struct tool *tool)
+json_t *guest_tool_describe(const struct tool *tool)
 {
     json_t *hints = json_pack("{s:s s:b s:b s:b s:b}", "title", tool->title, "readOnlyHint", tool->hints.is_read_only,
                               "destructiveHint", tool->hints.is_destructive, "idempotentHint",
@@ -255,7 +255,7 @@ static void check_args(const struct tool_arg *table, json_t *args, const char *p
         check_arg(arg, args, prefix, problems);
 }
 
-int tool_check_args(const struct tool *tool, const json_t *args, json_t **ret_args, char **ret_problem)
+int guest_tool_check_args(const struct tool *tool, const json_t *args, json_t **ret_args, char **ret_problem)
 {
     CLEANUP_JSON json_t *copy = args ? json_deep_copy(args) : json_object();
     CLEANUP(buffer_free) struct buffer problems = BUFFER_INIT(MAX_PROBLEM_BYTES);

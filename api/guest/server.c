@@ -72,7 +72,7 @@ static int open_signals(struct guest *guest, struct error *err)
         .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = EPOLLIN, .ready = signal_came};
     if (guest->signals.fd < 0)
         return error_errno(err, errno, NULL, "cannot make a signal descriptor");
-    return loop_add(&guest->loop, &guest->signals, err);
+    return guest_loop_add(&guest->loop, &guest->signals, err);
 }
 
 static int start(struct guest *guest, const char *root, int in_fd, int out_fd, struct error *err)
@@ -84,7 +84,7 @@ static int start(struct guest *guest, const char *root, int in_fd, int out_fd, s
     guest->reader.ended = input_ended;
     guest->output.changed = output_changed;
     prctl(PR_SET_CHILD_SUBREAPER, 1); // what commands leave behind falls to us: reaped, and ended with us
-    if (workspace_open(&guest->workspace, root, guest->environment.home, err) < 0 || loop_init(&guest->loop, err) < 0 ||
+    if (workspace_open(&guest->workspace, root, guest->environment.home, err) < 0 || guest_loop_init(&guest->loop, err) < 0 ||
         open_signals(guest, err) < 0 || workers_init(&guest->workers, &guest->loop, err) < 0 ||
         output_init(&guest->output, &guest->loop, out_fd, err) < 0)
         return -1;
@@ -104,20 +104,20 @@ static void cancel_all(struct guest *guest)
 
 static void stop(struct guest *guest)
 {
-    loop_remove(&guest->loop, &guest->reader.source);
+    guest_loop_remove(&guest->loop, &guest->reader.source);
     cancel_all(guest);
     children_kill_all(&guest->children);
     if (!workers_stop(&guest->workers))
         _exit(0); // a worker hangs in the kernel: nothing it may still touch can be freed
     if (guest->output.first)
-        loop_step(&guest->loop, FLUSH_MS);
+        guest_loop_step(&guest->loop, FLUSH_MS);
     sessions_free(guest);
     execs_free(guest);
     reader_free(&guest->reader);
     output_free(&guest->output);
-    loop_remove(&guest->loop, &guest->signals);
+    guest_loop_remove(&guest->loop, &guest->signals);
     close(guest->signals.fd);
-    loop_free(&guest->loop);
+    guest_loop_free(&guest->loop);
     workspace_close(&guest->workspace);
     environment_free(&guest->environment);
 }
@@ -128,7 +128,7 @@ int guest_serve(const char *root, int in_fd, int out_fd, struct error *err)
     if (start(&guest, root, in_fd, out_fd, err) < 0)
         return -1;
     while (!guest.is_stopping)
-        loop_step(&guest.loop, -1);
+        guest_loop_step(&guest.loop, -1);
     stop(&guest);
     return 0;
 }

@@ -23,7 +23,7 @@ struct session *session_find(struct guest *guest, const char *id)
 
 static void close_pipe(struct session *session)
 {
-    loop_remove(&session->guest->loop, &session->pipe);
+    guest_loop_remove(&session->guest->loop, &session->pipe);
     if (session->pipe.fd >= 0)
         close(session->pipe.fd);
     session->pipe.fd = -1;
@@ -60,7 +60,7 @@ static void exited(struct child *child)
     session->exit_code = child_exit_code(child->wait_status);
     if (session->is_timed_out && session->exit_code != 128 + SIGKILL)
         session->exit_code = TIMEOUT_EXIT_CODE;
-    loop_timer_stop(&session->guest->loop, &session->deadline);
+    guest_loop_timer_stop(&session->guest->loop, &session->deadline);
     session_wake_waits(session);
 }
 
@@ -76,8 +76,8 @@ void session_drop(struct session *session)
     struct loop *loop = &session->guest->loop;
     children_forget(&session->guest->children, &session->child);
     close_pipe(session);
-    loop_timer_stop(loop, &session->deadline);
-    loop_timer_stop(loop, &session->kill_timer);
+    guest_loop_timer_stop(loop, &session->deadline);
+    guest_loop_timer_stop(loop, &session->kill_timer);
     bash_log_free(&session->log);
     session->guest->session_count--;
     free(session);
@@ -127,7 +127,7 @@ static int spawn(struct session *session, const char *command, int cwd_fd, struc
                               .envp = guest->environment.vars,
                               .cwd_fd = cwd_fd,
                               .stdio = {-1, write_fd, write_fd}};
-    if (loop_add(&guest->loop, &session->pipe, err) < 0)
+    if (guest_loop_add(&guest->loop, &session->pipe, err) < 0)
         return -1;
     return children_spawn(&guest->children, &spec, &session->child, NULL, err);
 }
@@ -151,7 +151,7 @@ static int start(struct guest *guest, const char *id, const char *command, int c
     session->next = guest->sessions;
     guest->sessions = session;
     if (timeout_ms)
-        loop_timer_start(&guest->loop, &session->deadline, timeout_ms);
+        guest_loop_timer_start(&guest->loop, &session->deadline, timeout_ms);
     return 0;
 }
 

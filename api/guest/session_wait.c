@@ -32,7 +32,7 @@ static void end_wait(struct session_wait *wait)
 {
     unlink_wait(&wait->session->first_read, wait);
     unlink_wait(&wait->session->first_stop, wait);
-    loop_timer_stop(&wait->session->guest->loop, &wait->timer);
+    guest_loop_timer_stop(&wait->session->guest->loop, &wait->timer);
     free(wait);
 }
 
@@ -66,7 +66,7 @@ static void add_wait(struct session_wait **list, struct session *session, struct
     while (*list)
         list = &(*list)->next;
     *list = wait;
-    loop_timer_start(&session->guest->loop, &wait->timer, wait_ms);
+    guest_loop_timer_start(&session->guest->loop, &wait->timer, wait_ms);
 }
 
 static bool is_due(const struct session_wait *wait)
@@ -145,7 +145,7 @@ void session_end_group(struct session *session, int64_t grace_ms)
 {
     child_signal_group(&session->child, SIGTERM);
     session->kill_timer.fire = kill_group;
-    loop_timer_start(&session->guest->loop, &session->kill_timer, grace_ms);
+    guest_loop_timer_start(&session->guest->loop, &session->kill_timer, grace_ms);
 }
 
 void session_stop_request(struct request *request)

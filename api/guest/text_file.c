@@ -49,18 +49,18 @@ int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb,
     struct error read_error = ERROR_INIT;
     CLEANUP(buffer_free) struct buffer bytes = BUFFER_INIT(max_bytes);
     if (fstat(fd, &file.meta) < 0)
-        return tool_fail_errno(err, errno, "stat '%s'", path);
+        return guest_tool_fail_errno(err, errno, "stat '%s'", path);
     if (!S_ISREG(file.meta.st_mode))
-        return tool_fail(err, NULL, "Not a file: %s", path);
+        return guest_tool_fail(err, NULL, "Not a file: %s", path);
     if ((size_t)file.meta.st_size > max_bytes)
-        return tool_fail(err, "read a part with start_line and end_line, or use bash",
+        return guest_tool_fail(err, "read a part with start_line and end_line, or use bash",
                          "File is too large (%lld bytes). Limit: %zu bytes.", (long long)file.meta.st_size, max_bytes);
     if (lseek(fd, 0, SEEK_SET) < 0 || fs_read_all(fd, &bytes, &read_error) < 0)
         return read_error.code == ERROR_TOO_LARGE
-                   ? tool_fail(err, NULL, "File is too large (it grows). Limit: %zu bytes.", max_bytes)
-                   : tool_fail_errno(err, errno, "read '%s'", path);
+                   ? guest_tool_fail(err, NULL, "File is too large (it grows). Limit: %zu bytes.", max_bytes)
+                   : guest_tool_fail_errno(err, errno, "read '%s'", path);
     if (text_is_binary(buffer_text(&bytes), bytes.len))
-        return tool_fail(err, "use bash", "Refusing to %s binary file.", verb);
+        return guest_tool_fail(err, "use bash", "Refusing to %s binary file.", verb);
     decode(&bytes, &file);
     *ret = file;
     return 0;
@@ -70,9 +70,9 @@ int text_file_open_target(const struct workspace *workspace, const struct place 
 {
     int fd = workspace_open_real(workspace, place->real, O_RDWR | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 && errno == EISDIR)
-        return tool_fail(err, NULL, "Not a file: %s", place->path);
+        return guest_tool_fail(err, NULL, "Not a file: %s", place->path);
     if (fd < 0 && errno != ENOENT)
-        return tool_fail_errno(err, errno, "open '%s'", place->path);
+        return guest_tool_fail_errno(err, errno, "open '%s'", place->path);
     *ret_fd = fd;
     return 0;
 }
@@ -96,18 +96,18 @@ int text_file_rewrite(int fd, const char *path, const struct text_file *before, 
 {
     struct stat now;
     if (fstat(fd, &now) < 0 || !is_same(&now, &before->meta))
-        return tool_fail(err, "read it again", "File changed during write: %s", path);
+        return guest_tool_fail(err, "read it again", "File changed during write: %s", path);
     // Room first, so that a full disk is an error before the first byte changes and not in the middle.
     if (len > before->bytes && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)len) < 0 &&
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-        return tool_fail_errno(err, errno, "write '%s'", path);
+        return guest_tool_fail_errno(err, errno, "write '%s'", path);
     if (write_at_start(fd, text, len) < 0) {
         int number = errno;
         if (!before->has_bad_bytes)
             write_at_start(fd, before->text, before->len);
-        return tool_fail_errno(err, number, "write '%s'", path);
+        return guest_tool_fail_errno(err, number, "write '%s'", path);
     }
-    return fsync(fd) < 0 && errno != EINVAL ? tool_fail_errno(err, errno, "fsync '%s'", path) : 0;
+    return fsync(fd) < 0 && errno != EINVAL ? guest_tool_fail_errno(err, errno, "fsync '%s'", path) : 0;
 }
 
 static int fill_new(int dir, const char *temp, const char *text, size_t len)
@@ -125,15 +125,15 @@ int text_file_create(const struct workspace *workspace, const struct place *plac
     const char *name;
     CLEANUP_CLOSE int dir = workspace_open_parent(workspace, place->real, create_dirs, &name);
     if (dir < 0)
-        return tool_fail_errno(err, errno, "open '%s'", place->path);
+        return guest_tool_fail_errno(err, errno, "open '%s'", place->path);
     char temp[40] = ".chat2shell-";
     random_hex(temp + strlen(temp), 16);
     if (fill_new(dir, temp, text, len) < 0 ||
         (renameat2(dir, temp, dir, name, RENAME_NOREPLACE) < 0 && (errno != EINVAL || renameat(dir, temp, dir, name) < 0))) {
         int number = errno;
         unlinkat(dir, temp, 0);
-        return number == EEXIST ? tool_fail(err, "read it first", "File changed during write: %s", place->path)
-                                : tool_fail_errno(err, number, "write '%s'", place->path);
+        return number == EEXIST ? guest_tool_fail(err, "read it first", "File changed during write: %s", place->path)
+                                : guest_tool_fail_errno(err, number, "write '%s'", place->path);
     }
     fsync(dir); // the file is there; a file system that cannot do this is no reason to say otherwise
     return 0;
@@ -144,6 +144,6 @@ int text_file_check_hash(const json_t *args, const struct text_file *file, const
     const char *expected = json_get_text(args, "expected_sha256");
     if (!expected || strcasecmp(expected, file->sha256) == 0)
         return 0;
-    return tool_fail(err, "read it again", "File changed since it was read: %s (expected %s, now %s)", path, expected,
+    return guest_tool_fail(err, "read it again", "File changed since it was read: %s (expected %s, now %s)", path, expected,
                      file->sha256);
 }

@@ -63,20 +63,20 @@ struct tool {
     void (*start)(struct request *request, const json_t *args); // on the loop thread; answers by tool_answer*
 };
 
-extern const struct tool *const tools[]; // NULL-terminated, in the order of tools/list
-const struct tool *tool_find(const char *name);
-json_t *tool_describe(const struct tool *tool); // the tools/list entry
+extern const struct tool *const guest_tools[]; // NULL-terminated, in the order of tools/list
+const struct tool *guest_tool_find(const char *name);
+json_t *guest_tool_describe(const struct tool *tool); // the tools/list entry
 
 // Checks args (NULL: none) against the table. On success *ret_args is an object of the caller's with defaults filled in.
 // On failure -1 and *ret_problem (the caller's) is one line an issue, each ending in "at PATH".
-int tool_check_args(const struct tool *tool, const json_t *args, json_t **ret_args, char **ret_problem);
+int guest_tool_check_args(const struct tool *tool, const json_t *args, json_t **ret_args, char **ret_problem);
 
 // Words for failures: own checks start "CodexProError: ", the system's "Error: ENOENT: ...".
-int tool_fail(struct error *err, const char *hint, const char *format, ...) __attribute__((format(printf, 3, 4)));
-int tool_fail_type(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int tool_fail_errno(struct error *err, int errno_value, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int guest_tool_fail(struct error *err, const char *hint, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int guest_tool_fail_type(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int guest_tool_fail_errno(struct error *err, int errno_value, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-json_t *tool_start_structured(const struct tool *tool, const struct workspace *workspace);
-json_t *tool_result(json_t *structured, const char *text, size_t len); // takes structured
-json_t *tool_failure(const struct tool *tool, const struct error *err);
-void tool_call_request(struct request *request); // the method tools/call
+json_t *guest_tool_start_structured(const struct tool *tool, const struct workspace *workspace);
+json_t *guest_tool_result(json_t *structured, const char *text, size_t len); // takes structured
+json_t *guest_tool_failure(const struct tool *tool, const struct error *err);
+void guest_tool_call_request(struct request *request); // the method tools/call

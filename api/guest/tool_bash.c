@@ -63,7 +63,7 @@ static struct loop *loop_of(const struct run *run)
 
 static void close_stream(struct run *run, struct stream *stream)
 {
-    loop_remove(loop_of(run), &stream->source);
+    guest_loop_remove(loop_of(run), &stream->source);
     if (stream->source.fd >= 0)
         close(stream->source.fd);
     stream->source.fd = -1;
@@ -75,7 +75,7 @@ static void free_run(struct run *run)
         close_stream(run, &run->streams[i]);
         buffer_free(&run->streams[i].kept);
     }
-    loop_timer_stop(loop_of(run), &run->timer);
+    guest_loop_timer_stop(loop_of(run), &run->timer);
     children_forget(&run->request->guest->children, &run->child);
     free(run->cwd);
     free(run);
@@ -130,7 +130,7 @@ static char *result_text(const json_t *structured, const struct run *run)
 static void finish(struct run *run)
 {
     struct request *request = run->request;
-    json_t *to = tool_start_structured(request->tool, &request->guest->workspace);
+    json_t *to = guest_tool_start_structured(request->tool, &request->guest->workspace);
     json_object_set(to, "command", json_object_get(request->args, "command"));
     json_set_text(to, "cwd", run->cwd);
     set_end(run, to);
@@ -151,7 +151,7 @@ static void finish(struct run *run)
     json_object_set_new(to, "bash_session_id", json_null());
     CLEANUP_FREE char *text = result_text(to, run);
     free_run(run);
-    request_answer(request, tool_result(to, text, strlen(text)));
+    request_answer(request, guest_tool_result(to, text, strlen(text)));
 }
 
 static void finish_if_done(struct run *run)
@@ -213,7 +213,7 @@ static void kill_now(struct loop_timer *timer)
     struct run *run = CONTAINER_OF(timer, struct run, timer);
     child_signal_group(&run->child, SIGKILL);
     run->timer.fire = give_up;
-    loop_timer_start(loop_of(run), &run->timer, GIVE_UP_MS);
+    guest_loop_timer_start(loop_of(run), &run->timer, GIVE_UP_MS);
 }
 
 static void time_is_up(struct loop_timer *timer)
@@ -222,7 +222,7 @@ static void time_is_up(struct loop_timer *timer)
     run->is_timed_out = true;
     child_signal_group(&run->child, SIGTERM);
     run->timer.fire = kill_now;
-    loop_timer_start(loop_of(run), &run->timer, KILL_AFTER_MS);
+    guest_loop_timer_start(loop_of(run), &run->timer, KILL_AFTER_MS);
 }
 
 static void cancel(struct request *request)
@@ -238,11 +238,11 @@ static int open_stream(struct run *run, struct stream *stream, void (*ready)(str
 {
     int pair[2];
     if (pipe2(pair, O_CLOEXEC) < 0)
-        return tool_fail_errno(err, errno, "pipe");
+        return guest_tool_fail_errno(err, errno, "pipe");
     stream->source = (struct loop_source){.fd = pair[0], .events = EPOLLIN, .ready = ready};
     fs_set_nonblocking(pair[0], true);
     *ret_write_fd = pair[1];
-    return loop_add(loop_of(run), &stream->source, err);
+    return guest_loop_add(loop_of(run), &stream->source, err);
 }
 
 static int spawn(struct run *run, const char *command, int cwd_fd, struct error *err)
@@ -259,7 +259,7 @@ static int spawn(struct run *run, const char *command, int cwd_fd, struct error 
     int number = 0;
     if (children_spawn(&guest->children, &spec, &run->child, &number, err) == 0)
         return 0;
-    return number == E2BIG ? error_context(err, "CodexProError") : tool_fail_errno(err, number, "spawn /bin/bash");
+    return number == E2BIG ? error_context(err, "CodexProError") : guest_tool_fail_errno(err, number, "spawn /bin/bash");
 }
 
 static int begin(struct request *request, const json_t *call_args, struct error *err)
@@ -268,9 +268,9 @@ static int begin(struct request *request, const json_t *call_args, struct error 
     const char *text = json_string_value(command);
     CLEANUP_PLACE struct place place = PLACE_INIT;
     if (!text[strspn(text, " \t\r\n")])
-        return tool_fail(err, NULL, "command is required.");
+        return guest_tool_fail(err, NULL, "command is required.");
     if (strlen(text) != json_string_length(command))
-        return tool_fail_type(err, "The argument 'command' must be a string without null bytes");
+        return guest_tool_fail_type(err, "The argument 'command' must be a string without null bytes");
     if (workspace_open_place(&request->guest->workspace, json_string_value(cwd), json_string_length(cwd),
                              O_RDONLY | O_DIRECTORY, &place, err) < 0)
         return -1;
@@ -291,7 +291,7 @@ static int begin(struct request *request, const json_t *call_args, struct error 
     request->context = run;
     request->cancel = cancel;
     run->timer.fire = time_is_up;
-    loop_timer_start(loop_of(run), &run->timer, run->timeout_ms);
+    guest_loop_timer_start(loop_of(run), &run->timer, run->timeout_ms);
     return 0;
 }
 
@@ -299,10 +299,10 @@ static void start(struct request *request, const json_t *call_args)
 {
     struct error err = ERROR_INIT;
     if (begin(request, call_args, &err) < 0)
-        request_answer(request, tool_failure(request->tool, &err));
+        request_answer(request, guest_tool_failure(request->tool, &err));
 }
 
-const struct tool tool_bash = {
+const struct tool guest_tool_bash = {
     .name = "bash",
     .title = "Run command",
     .description = "Run one command with bash -lc in the workspace and wait for its end. Output is returned unchanged, the first "

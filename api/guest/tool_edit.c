@@ -48,12 +48,12 @@ static int check_count(const struct tool_call *call, size_t count, const char *p
 {
     json_int_t expected = json_get_int(call->args, "expected_replacements", 0);
     if (count == 0)
-        return tool_fail(err, "read the file and give the text exactly as it stands there", "old_text was not found in %s", path);
+        return guest_tool_fail(err, "read the file and give the text exactly as it stands there", "old_text was not found in %s", path);
     if (count > 1 && !json_get_bool(call->args, "replace_all", false))
-        return tool_fail(err, "give more of the text around it, or set replace_all", "old_text matched %zu times in %s",
+        return guest_tool_fail(err, "give more of the text around it, or set replace_all", "old_text matched %zu times in %s",
                          count, path);
     if (expected && (size_t)expected != count)
-        return tool_fail(err, NULL, "Expected %lld replacements but would perform %zu.", (long long)expected, count);
+        return guest_tool_fail(err, NULL, "Expected %lld replacements but would perform %zu.", (long long)expected, count);
     return 0;
 }
 
@@ -65,13 +65,13 @@ static int edit_file(struct tool_call *call, const struct place *place, int fd, 
         return -1;
     // Decoding replaced its bad bytes; writing that back would damage lines that nobody meant.
     if (before.has_bad_bytes)
-        return tool_fail(err, "edit it with bash", "Refusing to edit %s: it is not valid UTF-8.", place->path);
+        return guest_tool_fail(err, "edit it with bash", "Refusing to edit %s: it is not valid UTF-8.", place->path);
     size_t count = count_matches(&before, edit);
     if (check_count(call, count, place->path, err) < 0)
         return -1;
     CLEANUP(buffer_free) struct buffer after = BUFFER_INIT(TEXT_MAX_WRITE_BYTES);
     if (apply(&before, edit, &after) < 0)
-        return tool_fail(err, NULL, "Edited file is too large. Limit: %d bytes.", TEXT_MAX_WRITE_BYTES);
+        return guest_tool_fail(err, NULL, "Edited file is too large. Limit: %d bytes.", TEXT_MAX_WRITE_BYTES);
     if (text_file_rewrite(fd, place->path, &before, buffer_text(&after), after.len, err) < 0)
         return -1;
     char replacements[24];
@@ -90,7 +90,7 @@ static int run(struct tool_call *call, struct error *err)
     struct edit edit = {json_string_value(old_text), json_string_value(new_text), json_string_length(old_text),
                         json_string_length(new_text)};
     if (!edit.old_len)
-        return tool_fail(err, "use write for a whole file", "old_text must not be empty.");
+        return guest_tool_fail(err, "use write for a whole file", "old_text must not be empty.");
     if (workspace_find_target(call->workspace, json_string_value(path), json_string_length(path), &place, err) < 0 ||
         change_check_size(edit.new_len, "new_text", err) < 0)
         return -1;
@@ -99,11 +99,11 @@ static int run(struct tool_call *call, struct error *err)
     if (text_file_open_target(call->workspace, &place, &fd, err) < 0)
         return -1;
     if (fd < 0)
-        return tool_fail_errno(err, ENOENT, "open '%s'", place.path);
+        return guest_tool_fail_errno(err, ENOENT, "open '%s'", place.path);
     return edit_file(call, &place, fd, &edit, err);
 }
 
-const struct tool tool_edit = {
+const struct tool guest_tool_edit = {
     .name = "edit",
     .title = "Edit file",
     .description = "Replace exact text in a file of the workspace. old_text must occur exactly once unless replace_all is set. "

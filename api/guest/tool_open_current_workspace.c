@@ -142,7 +142,7 @@ static int run(struct tool_call *call, struct error *err)
     return 0;
 }
 
-const struct tool tool_open_current_workspace = {
+const struct tool guest_tool_open_current_workspace = {
     .name = "open_current_workspace",
     .title = "Open workspace",
     .description = "Look at the workspace first: where it is, whether it has instructions for agents, its git status and last "

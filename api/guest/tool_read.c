@@ -73,12 +73,12 @@ static int read_numbered(struct tool_call *call, const struct place *place, stru
     text_split(file.text, file.len, &lines);
     size_t end = asked_end > 0 && (size_t)asked_end < lines.count ? (size_t)asked_end : lines.count;
     if (end < start)
-        return tool_fail(err, NULL, "end_line (%zu) must be >= start_line (%zu); the file has %zu lines", end, start,
+        return guest_tool_fail(err, NULL, "end_line (%zu) must be >= start_line (%zu); the file has %zu lines", end, start,
                          lines.count);
     // Without a range the numbers may make the answer larger than the file: at most 10 bytes a line more.
     CLEANUP(buffer_free) struct buffer numbered = BUFFER_INIT(is_range ? max_bytes : SIZE_MAX / 2);
     if (number_lines(&lines, start, end, &numbered) < 0)
-        return tool_fail(err, "ask for fewer lines", "Selected line range is too large. Limit: %zu bytes.", max_bytes);
+        return guest_tool_fail(err, "ask for fewer lines", "Selected line range is too large. Limit: %zu bytes.", max_bytes);
     set_result(call, place->path, &file, &lines, start, end, &numbered);
     return 0;
 }
@@ -92,7 +92,7 @@ static int run(struct tool_call *call, struct error *err)
     return read_numbered(call, &place, err);
 }
 
-const struct tool tool_read = {
+const struct tool guest_tool_read = {
     .name = "read",
     .title = "Read file",
     .description = "Read a UTF-8 text file of the workspace with line numbers, whole or a range of lines. The answer holds "

@@ -126,11 +126,11 @@ static void set_result(struct tool_call *call, struct search *search, const stru
 static int check_query(const json_t *query, bool is_regex, struct error *err)
 {
     if (!json_string_length(query))
-        return tool_fail(err, "give query, or symbol", "query must not be empty.");
+        return guest_tool_fail(err, "give query, or symbol", "query must not be empty.");
     if (strlen(json_string_value(query)) != json_string_length(query))
-        return tool_fail_type(err, "The argument 'query' must be a string without null bytes");
+        return guest_tool_fail_type(err, "The argument 'query' must be a string without null bytes");
     if (!is_regex && strchr(json_string_value(query), '\n'))
-        return tool_fail(err, "search for one of its lines", "query must not contain a line end: lines are searched one by one.");
+        return guest_tool_fail(err, "search for one of its lines", "query must not contain a line end: lines are searched one by one.");
     return 0;
 }
 
@@ -189,13 +189,13 @@ static int run(struct tool_call *call, struct error *err)
     if (check_query(query, json_get_bool(call->args, "regex", false), err) < 0)
         return -1;
     if (glob_text && !glob_compile(glob_text, &glob))
-        return tool_fail(err, "use a simpler one", "glob has more than %d alternatives", GLOB_MAX_ALTERNATIVES);
+        return guest_tool_fail(err, "use a simpler one", "glob has more than %d alternatives", GLOB_MAX_ALTERNATIVES);
     if (workspace_open_place(call->workspace, json_string_value(path), json_string_length(path), O_RDONLY, &place, err) < 0)
         return -1;
     return search_in(call, &place, query, glob_text && *glob_text ? &glob : NULL, err);
 }
 
-const struct tool tool_search = {
+const struct tool guest_tool_search = {
     .name = "search",
     .title = "Search files",
     .description = "Find a text or a regular expression in the files of the workspace, with path and line of each match. Obeys "

@@ -63,8 +63,8 @@ static json_t *list_of(const char *const *texts)
 static json_t *tool_names(void)
 {
     json_t *list = json_array();
-    for (size_t i = 0; tools[i]; i++)
-        json_array_append_new(list, json_string(tools[i]->name));
+    for (size_t i = 0; guest_tools[i]; i++)
+        json_array_append_new(list, json_string(guest_tools[i]->name));
     return list;
 }
 
@@ -89,7 +89,7 @@ static int run(struct tool_call *call, struct error *err)
     return 0;
 }
 
-const struct tool tool_server_config = {
+const struct tool guest_tool_server_config = {
     .name = "server_config",
     .title = "Server configuration",
     .description = "Show the tool server's workspace root, modes, limits, blocked paths and tools.",

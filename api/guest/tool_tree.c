@@ -23,7 +23,7 @@ static int run(struct tool_call *call, struct error *err)
         return -1;
     struct stat meta;
     if (fstat(place.fd, &meta) < 0 || !S_ISDIR(meta.st_mode))
-        return tool_fail(err, "use read for a file", "Not a directory: %s", place.path);
+        return guest_tool_fail(err, "use read for a file", "Not a directory: %s", place.path);
     struct tree_options options = {
         .max_depth = (int)json_get_int(call->args, "max_depth", 4),
         .max_entries = (int)json_get_int(call->args, "max_entries", 800),
@@ -40,7 +40,7 @@ static int run(struct tool_call *call, struct error *err)
     return 0;
 }
 
-const struct tool tool_tree = {
+const struct tool guest_tool_tree = {
     .name = "tree",
     .title = "Directory tree",
     .description = "Draw the directories and files below a directory of the workspace, directories first. Version control "

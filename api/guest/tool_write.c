@@ -21,7 +21,7 @@ static const struct tool_field fields[] = {
 static int create(struct tool_call *call, const struct place *place, const char *content, size_t len, struct error *err)
 {
     if (json_get_text(call->args, "expected_sha256"))
-        return tool_fail(err, NULL, "File does not exist, so expected_sha256 cannot be verified: %s", place->path);
+        return guest_tool_fail(err, NULL, "File does not exist, so expected_sha256 cannot be verified: %s", place->path);
     return text_file_create(call->workspace, place, json_get_bool(call->args, "create_dirs", true), content, len, err);
 }
 
@@ -29,7 +29,7 @@ static int replace(struct tool_call *call, const struct place *place, int fd, co
                    struct text_file *before, struct error *err)
 {
     if (!json_get_bool(call->args, "overwrite", true))
-        return tool_fail(err, NULL, "File already exists and overwrite=false: %s", place->path);
+        return guest_tool_fail(err, NULL, "File already exists and overwrite=false: %s", place->path);
     if (text_file_read(fd, place->path, TEXT_MAX_WRITE_BYTES, "overwrite", before, err) < 0 ||
         text_file_check_hash(call->args, before, place->path, err) < 0)
         return -1;
@@ -60,7 +60,7 @@ static int run(struct tool_call *call, struct error *err)
     return 0;
 }
 
-const struct tool tool_write = {
+const struct tool guest_tool_write = {
     .name = "write",
     .title = "Write file",
     .description = "Create a text file in the workspace or replace its whole content; missing directories are made. An existing "

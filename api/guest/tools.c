@@ -7,19 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct tool tool_server_config, tool_open_current_workspace, tool_tree, tool_search, tool_read, tool_write,
-    tool_edit, tool_bash;
+extern const struct tool guest_tool_server_config, guest_tool_open_current_workspace, guest_tool_tree, guest_tool_search, guest_tool_read, guest_tool_write,
+    guest_tool_edit, guest_tool_bash;
 
-const struct tool *const tools[] = {
-    &tool_server_config, &tool_open_current_workspace, &tool_tree, &tool_search, &tool_read, &tool_write,
-    &tool_edit,          &tool_bash,                   NULL,
+const struct tool *const guest_tools[] = {
+    &guest_tool_server_config, &guest_tool_open_current_workspace, &guest_tool_tree, &guest_tool_search, &guest_tool_read, &guest_tool_write,
+    &guest_tool_edit,          &guest_tool_bash,                   NULL,
 };
 
-const struct tool *tool_find(const char *name)
+const struct tool *guest_tool_find(const char *name)
 {
-    for (size_t i = 0; tools[i]; i++)
-        if (strcmp(tools[i]->name, name) == 0)
-            return tools[i];
+    for (size_t i = 0; guest_tools[i]; i++)
+        if (strcmp(guest_tools[i]->name, name) == 0)
+            return guest_tools[i];
     return NULL;
 }
 
@@ -30,7 +30,7 @@ static int fail_with_class(struct error *err, enum error_code code, const char *
     return error_set(err, code, hint, "%s: %s", class, text);
 }
 
-int tool_fail(struct error *err, const char *hint, const char *format, ...)
+int guest_tool_fail(struct error *err, const char *hint, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -39,7 +39,7 @@ int tool_fail(struct error *err, const char *hint, const char *format, ...)
     return result;
 }
 
-int tool_fail_type(struct error *err, const char *format, ...)
+int guest_tool_fail_type(struct error *err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -49,7 +49,7 @@ int tool_fail_type(struct error *err, const char *format, ...)
 }
 
 // "ENOENT: no such file or directory, open 'a.txt'": the form that clients of this contract know.
-int tool_fail_errno(struct error *err, int errno_value, const char *format, ...)
+int guest_tool_fail_errno(struct error *err, int errno_value, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -64,7 +64,7 @@ int tool_fail_errno(struct error *err, int errno_value, const char *format, ...)
     return error_set(err, err ? err->code : ERROR_IO, NULL, "Error: %s: %s, %s", name ? name : "EUNKNOWN", words, text);
 }
 
-json_t *tool_start_structured(const struct tool *tool, const struct workspace *workspace)
+json_t *guest_tool_start_structured(const struct tool *tool, const struct workspace *workspace)
 {
     json_t *structured = json_object();
     json_set_text(structured, "codexpro_tool", tool->name);
@@ -88,14 +88,14 @@ static json_t *text_result(const char *text, size_t len, bool is_error)
     return result;
 }
 
-json_t *tool_result(json_t *structured, const char *text, size_t len)
+json_t *guest_tool_result(json_t *structured, const char *text, size_t len)
 {
     json_t *result = text_result(text, len, false);
     json_object_set_new(result, "structuredContent", structured);
     return result;
 }
 
-json_t *tool_failure(const struct tool *tool, const struct error *err)
+json_t *guest_tool_failure(const struct tool *tool, const struct error *err)
 {
     size_t end = strlen(err->message);
     const char *stop = end && err->message[end - 1] == '.' ? "" : ".";
@@ -119,14 +119,14 @@ static void run_tool(struct request *request)
         .workspace = &guest->workspace,
         .args = request->args,
         .is_cancelled = &request->is_cancelled,
-        .structured = tool_start_structured(request->tool, &guest->workspace),
+        .structured = guest_tool_start_structured(request->tool, &guest->workspace),
     };
     json_t *result;
     if (request->tool->run(&call, &err) < 0) {
         json_decref(call.structured);
-        result = tool_failure(request->tool, &err);
+        result = guest_tool_failure(request->tool, &err);
     } else {
-        result = tool_result(call.structured, call.text, call.text_len);
+        result = guest_tool_result(call.structured, call.text, call.text_len);
     }
     free(call.text);
     request->answer = rpc_result_text(request->id, result);
@@ -138,7 +138,7 @@ static void answer_problem(struct request *request, char *text)
     free(text);
 }
 
-void tool_call_request(struct request *request)
+void guest_tool_call_request(struct request *request)
 {
     const char *name = json_get_text(request->params, "name");
     const json_t *given = json_object_get(request->params, "arguments");
@@ -148,13 +148,13 @@ void tool_call_request(struct request *request)
         request_fail(request, RPC_INTERNAL_ERROR, &err);
         return;
     }
-    const struct tool *tool = tool_find(name);
+    const struct tool *tool = guest_tool_find(name);
     if (!tool) {
         answer_problem(request, mem_format("MCP error -32602: Tool %s not found", name));
         return;
     }
     CLEANUP_FREE char *problem = NULL;
-    if (tool_check_args(tool, given, &request->args, &problem) < 0) {
+    if (guest_tool_check_args(tool, given, &request->args, &problem) < 0) {
         answer_problem(request, mem_format("MCP error -32602: Input validation error: Invalid arguments for tool %s: %s",
                                            tool->name, problem));
         return;

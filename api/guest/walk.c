@@ -145,9 +145,9 @@ int walk_files(const struct walk_options *options, const struct place *place, st
     struct walking walking = {options, &result, boot_time_now().ms + WALK_MAX_MS};
     struct stat meta;
     if (fstat(place->fd, &meta) < 0)
-        return tool_fail_errno(err, errno, "stat '%s'", place->path);
+        return guest_tool_fail_errno(err, errno, "stat '%s'", place->path);
     if (!S_ISDIR(meta.st_mode) && !S_ISREG(meta.st_mode))
-        return tool_fail(err, NULL, "Not a file or directory: %s", place->path);
+        return guest_tool_fail(err, NULL, "Not a file or directory: %s", place->path);
     const char *path = strcmp(place->path, ".") == 0 ? "" : place->path;
     int status = S_ISDIR(meta.st_mode) ? walk_from(&walking, path, 0, NULL, place->fd, err)
                                        : visit_file(&walking, place->path, place->fd, err);

@@ -101,7 +101,7 @@ int workers_init(struct workers *workers, struct loop *loop, struct error *err)
     pthread_mutex_init(&workers->lock, NULL);
     pthread_cond_init(&workers->changed, &attr);
     pthread_condattr_destroy(&attr);
-    if (loop_add(loop, &workers->wake, err) < 0)
+    if (guest_loop_add(loop, &workers->wake, err) < 0)
         return -1;
     pthread_mutex_lock(&workers->lock);
     bool is_started = start_thread(workers);
@@ -138,7 +138,7 @@ bool workers_stop(struct workers *workers)
     pthread_mutex_unlock(&workers->lock);
     if (!is_stopped)
         return false;
-    loop_remove(workers->loop, &workers->wake);
+    guest_loop_remove(workers->loop, &workers->wake);
     finished(&workers->wake, EPOLLIN);
     close(workers->wake.fd);
     return true;
