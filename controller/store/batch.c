@@ -156,6 +156,8 @@ void batch_run(struct store *store, bool is_flush)
     complete_all(&taken);
     if (tx.changes.count)
         publish(&tx);
+    if (tx.is_low_on_disk || disk_is_low(&store->disk)) // the log starts over instead of growing
+        sqlite3_wal_checkpoint_v2(tx.sql->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     changes_truncate(&tx.changes, 0);
     free(tx.changes.items);
 }

@@ -114,12 +114,14 @@ int store_schema_inspect(int dir_fd, const char *path, const struct store_migrat
         return *ret_version = 0, 0;
     if (check_magic(dir_fd, path, err) < 0)
         return -1;
-    // Without a WAL nothing but the file is read. With one its index is only read, too, where it is there.
+    // Without a write-ahead log nothing but the file is read. With one SQLite rebuilds the log's index, which holds
+    // nothing of its own (readonly_shm would spare that, but cannot read what some killed writers left).
     bool has_wal = size_of(dir_fd, STORE_DATABASE_NAME "-wal") > 0, has_index = size_of(dir_fd, STORE_DATABASE_NAME "-shm") > 0;
-    CLEANUP_FREE char *uri = make_uri(path, !has_wal ? "immutable=1" : has_index ? "mode=ro&readonly_shm=1" : "mode=ro");
+    CLEANUP_FREE char *uri = make_uri(path, has_wal ? "mode=ro" : "immutable=1");
     struct sql sql;
-    if (sql_open(&sql, uri, SQL_READER, NULL, err) < 0)
-        return word_damage(path, "SQLite cannot open it", err);
+    struct error why = ERROR_INIT;
+    if (sql_open(&sql, uri, SQL_READER, NULL, &why) < 0)
+        return word_damage(path, why.message, err);
     int r = judge(&sql, path, store_schema_newest(migrations), ret_version, err);
     sql_close(&sql);
     if (has_wal && !has_index && r < 0)

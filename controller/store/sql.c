@@ -88,6 +88,8 @@ static int configure(struct sql *sql, enum sql_mode mode, struct error *err)
                                        json_valid, NULL, NULL);
     if (code != SQLITE_OK)
         return sql_error(sql, code, err, "cannot configure the database");
+    if (mode == SQL_READER) // it leaves the write-ahead log as it is, whoever is last
+        sqlite3_db_config(sql->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (mode == SQL_READER)
         return sql_exec(sql, "PRAGMA query_only=ON; PRAGMA cache_size=-256; PRAGMA temp_store=MEMORY;", err);
     return sql_exec(sql,
