@@ -198,14 +198,16 @@ static enum MHD_Result finish(struct http_request *request)
     if (!request->is_handed && !request->is_draining)
         hand_over(request);
     pthread_mutex_lock(&request->lock);
-    bool is_over = request->is_answered || request->is_gone;
-    bool is_stopping = !is_over && !http_request_suspend(request);
+    bool is_answered = request->is_answered, is_gone = request->is_gone;
+    bool is_waiting = !is_answered && !is_gone && http_request_suspend(request);
     pthread_mutex_unlock(&request->lock);
-    if (is_stopping)
+    if (is_waiting)
+        return MHD_YES; // from here on whoever resumes it comes first
+    if (!is_answered && !is_gone) {
         http_request_end_wait(request, 503, http_stopping_reply(request->server));
-    if (request->is_answered)
-        return queue_answer(request);
-    return is_over ? MHD_NO : MHD_YES; // gone: nobody is there to read an answer
+        is_answered = true;
+    }
+    return is_answered ? queue_answer(request) : MHD_NO; // gone: nobody is there to read an answer
 }
 
 enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url, const char *method,

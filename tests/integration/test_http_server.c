@@ -23,11 +23,11 @@ static struct fixture {
     pthread_cond_t changed;
     struct http_request *kept; // "/keep": answered by the test
     struct http_stream *stream;
-    int gone, writable, bodies;
+    _Atomic int gone, writable, bodies;
     struct ucred peer;
 } fixture = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static void change(int *at)
+static void change(_Atomic int *at)
 {
     pthread_mutex_lock(&fixture.lock);
     ++*at;
@@ -446,7 +446,7 @@ static void a_drained_stream_says_that_it_takes_more(void **state)
     while (http_stream_write(fixture.stream, piece, 32 * 1024) == 0)
         ;
     char *sink = mem_alloc(1024 * 1024);
-    for (int i = 0; i < 200 && !fixture.writable; i++) // a racy look: the lock is taken below
+    for (int i = 0; i < 200 && !fixture.writable; i++)
         if (recv(fd, sink, 1024 * 1024, MSG_DONTWAIT) < 0)
             usleep(5000);
     wait_until(is_writable);
