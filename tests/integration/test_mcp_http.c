@@ -119,7 +119,8 @@ static void foreign_origins_are_refused_and_local_or_absent_ones_served(void **s
     static const char *const bad[] = {"http://evil.example", "null", "https://127.0.0.1.evil.example", "http://localhost:80:80", "file://", "localhost", ""};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         char *header = mem_format("Origin: %s\r\n", bad[i]);
-        assert_int_equal(status_of(header, LIST), 403);
+        if (status_of(header, LIST) != 403)
+            fail_msg("wrong status for %s", header);
         free(header);
     }
     assert_int_equal(status_of("", LIST), 200);

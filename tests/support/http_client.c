@@ -163,9 +163,17 @@ void http_client_raw(int port, const char *bytes, size_t len, struct http_answer
     close(fd);
 }
 
+static bool has_line(const char *headers, const char *name)
+{
+    for (const char *line = headers; line && *line; line = strstr(line, "\r\n") ? strstr(line, "\r\n") + 2 : NULL)
+        if (strncasecmp(line, name, strlen(name)) == 0)
+            return true;
+    return false;
+}
+
 char *http_client_post_text(const char *path, const char *headers, const char *body)
 {
-    bool has_host = strcasestr(headers, "host:"), has_type = strcasestr(headers, "content-type:"), has_accept = strcasestr(headers, "accept:");
+    bool has_host = has_line(headers, "Host:"), has_type = has_line(headers, "Content-Type:"), has_accept = has_line(headers, "Accept:");
     return mem_format("POST %s HTTP/1.1\r\n%s%s%sContent-Length: %zu\r\n%s\r\n%s", path, has_host ? "" : "Host: 127.0.0.1\r\n",
                       has_type ? "" : "Content-Type: application/json\r\n", has_accept ? "" : "Accept: application/json, text/event-stream\r\n",
                       strlen(body), headers, body);
