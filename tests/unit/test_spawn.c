@@ -191,7 +191,7 @@ static void signals_are_at_their_defaults_and_unblocked(void **state)
 
 static void a_child_leads_its_own_session(void **state)
 {
-    struct child child = start_shell(*state, "sleep 1000", false);
+    struct child child = start_shell(*state, "exec sleep 1000", false);
     assert_int_equal(getsid(child.pid), child.pid);
     assert_int_equal(getpgid(child.pid), child.pid);
     assert_int_equal(spawn_signal(child.pidfd, SIGTERM), 0);
@@ -201,7 +201,7 @@ static void a_child_leads_its_own_session(void **state)
 static void *start_from_a_short_thread(void *arg)
 {
     static struct child child;
-    child = start_shell(arg, "sleep 1000", true);
+    child = start_shell(arg, "exec sleep 1000", true);
     return &child;
 }
 
