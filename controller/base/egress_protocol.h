@@ -9,7 +9,8 @@
 // one connected TCP descriptor when errno_value is 0. At most 64 requests unanswered.
 //
 // control-fd: SOCK_SEQPACKET, one JSON object a message, at most EGRESS_MESSAGE_MAX_BYTES. Its end ends the process.
-//   egress first sends {"op":"ready","version":1,"address_check":true|false} (false: an upstream proxy refused addresses)
+//   egress first sends {"op":"ready","version":1,"address_check":true|false} (false: an upstream proxy refused addresses);
+//   the same message comes again when address_check turns false later (it is known only once the proxy has refused)
 //   {"seq":n,"op":"publish","port":P} with one listening TCP descriptor of the host → {"seq":n,"ok":true}
 //   {"seq":n,"op":"unpublish","port":P} → {"seq":n,"ok":true}     ends its connections too
 //   {"seq":n,"op":"probe","port":P} → {"seq":n,"ok":true} | {"seq":n,"ok":false,"error":"nothing listens on port P"}

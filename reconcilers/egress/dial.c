@@ -17,6 +17,8 @@ struct dial {
     dial_done done;
     void *data;
     struct lookup *lookup;
+    int family;              // that was looked up last: IPv4 first, IPv6 when that led nowhere
+    bool is_connecting;      // something was permitted
     struct addresses candidates; // permitted, to be connected to in order (the upstream proxy's with one)
     size_t next;
     struct watch watch;
@@ -29,6 +31,7 @@ struct dial {
 };
 
 static void connect_next(struct dial *dial);
+static void look_up(struct dial *dial, int family);
 
 static void release(struct dial *dial)
 {
@@ -214,13 +217,16 @@ static void connect_next(struct dial *dial)
             deadline_start(&dial->egress->loop, &dial->attempt, DEADLINE_ATTEMPT);
         return;
     }
-    fail_unreachable(dial);
+    if (dial->family == AF_INET && !dial->to.is_address && !options->has_upstream)
+        look_up(dial, AF_INET6);
+    else
+        fail_unreachable(dial);
 }
 
 static void total_expired(struct deadline *deadline)
 {
     struct dial *dial = CONTAINER_OF(deadline, struct dial, total);
-    if (dial->lookup) {
+    if (!dial->is_connecting) {
         fail(dial, 504, NULL, "The name %s was not resolved in time. Try again later or check the host's DNS.",
              dial->to.host);
         return;
@@ -239,12 +245,13 @@ static void upstream_resolved(void *data, const struct addresses *found, const c
         return;
     }
     dial->candidates = *found;
-    connect_next(dial);
+    connect_next(dial); // fails in a sentence if there is none
 }
 
 static void start_connecting(struct dial *dial)
 {
     struct egress *egress = dial->egress;
+    dial->is_connecting = true;
     deadline_start(&egress->loop, &dial->total, DEADLINE_DIAL);
     if (!egress->options.has_upstream) {
         connect_next(dial);
@@ -256,37 +263,62 @@ static void start_connecting(struct dial *dial)
     memcpy(dial->checked.host, text, sizeof(text));
     dial->asks_by_name = !egress->address_check && !dial->to.is_address;
     dial->candidates.count = 0;
-    resolver_lookup(egress, egress->options.upstream.host, upstream_resolved, dial, &dial->lookup);
+    resolver_lookup(egress, egress->options.upstream.host, AF_INET, upstream_resolved, dial, &dial->lookup);
+}
+
+// Adds the permitted addresses to the candidates; returns why the first refused one was refused, or NULL.
+static const struct address_refusal *sort_out(struct dial *dial, const struct addresses *found,
+                                              char text[ADDRESS_TEXT_SIZE])
+{
+    const struct address_refusal *first = NULL;
+    for (size_t i = 0; i < found->count; i++) {
+        struct address address = address_normalize(&found->list[i]);
+        const struct address_refusal *refusal = judge(dial, &address);
+        if (!refusal && dial->candidates.count < RESOLVE_MAX_ADDRESSES) {
+            dial->candidates.list[dial->candidates.count++] = address;
+        } else if (refusal && !first) {
+            first = refusal;
+            address_format(&address, text);
+        }
+    }
+    return first;
+}
+
+static void refuse(struct dial *dial, const struct address_refusal *refusal, const char *address)
+{
+    char which[ADDRESS_TEXT_SIZE + 4] = "";
+    if (!dial->to.is_address)
+        snprintf(which, sizeof(which), " (%s)", address);
+    fail(dial, 403, refusal->word,
+         "%s%s is refused: it is %s. A sandbox reaches public addresses only; to use a service of the host or its "
+         "network, run it inside the sandbox or ask the operator.",
+         dial->to.host, which, refusal->text);
 }
 
 static void resolved(void *data, const struct addresses *found, const char *problem)
 {
     struct dial *dial = data;
-    const struct address_refusal *refusal = NULL;
     char text[ADDRESS_TEXT_SIZE] = "";
     dial->lookup = NULL;
-    if (problem) {
+    const struct address_refusal *refusal = found ? sort_out(dial, found, text) : NULL;
+    if (dial->next < dial->candidates.count)
+        (dial->is_connecting ? connect_next : start_connecting)(dial);
+    else if (dial->is_connecting)
+        fail_unreachable(dial); // the other family does not help either
+    else if (problem)
         fail(dial, 502, NULL, "The name %s cannot be resolved: %s. Check the spelling.", dial->to.host, problem);
-        return;
-    }
-    for (size_t i = 0; i < found->count; i++) {
-        struct address address = address_normalize(&found->list[i]);
-        const struct address_refusal *why = judge(dial, &address);
-        if (!why) {
-            dial->candidates.list[dial->candidates.count++] = address;
-        } else if (!refusal) {
-            refusal = why;
-            address_format(&address, text);
-        }
-    }
-    if (!dial->candidates.count)
-        fail(dial, 403, refusal->word,
-             "%s%s%s%s is refused: it is %s. A sandbox reaches public addresses only; to use a service of the host or "
-             "its network, run it inside the sandbox or ask the operator.",
-             dial->to.host, dial->to.is_address ? "" : " (", dial->to.is_address ? "" : text,
-             dial->to.is_address ? "" : ")", refusal->text);
+    else if (refusal)
+        refuse(dial, refusal, text);
+    else if (dial->family == AF_INET)
+        look_up(dial, AF_INET6);
     else
-        start_connecting(dial);
+        fail(dial, 502, NULL, "The name %s cannot be resolved: it has no address. Check the spelling.", dial->to.host);
+}
+
+static void look_up(struct dial *dial, int family)
+{
+    dial->family = family;
+    resolver_lookup(dial->egress, dial->to.host, family, resolved, dial, &dial->lookup);
 }
 
 struct dial *dial_new(struct egress *egress, const struct endpoint *to, dial_done done, void *data)
@@ -308,5 +340,5 @@ void dial_run(struct dial *dial)
         return;
     }
     deadline_start(&dial->egress->loop, &dial->total, DEADLINE_RESOLVE);
-    resolver_lookup(dial->egress, dial->to.host, resolved, dial, &dial->lookup);
+    look_up(dial, AF_INET);
 }

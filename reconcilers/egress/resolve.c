@@ -105,11 +105,10 @@ void resolver_close(struct egress *egress)
     free(TAKE_PTR(egress->resolver));
 }
 
-static void add_family(struct addresses *to, const struct ares_addrinfo *from, int family)
+static void take_addresses(struct addresses *to, const struct ares_addrinfo *from)
 {
     for (const struct ares_addrinfo_node *node = from->nodes; node; node = node->ai_next)
-        if (node->ai_family == family && to->count < RESOLVE_MAX_ADDRESSES &&
-            address_from_sockaddr(node->ai_addr, &to->list[to->count]))
+        if (to->count < RESOLVE_MAX_ADDRESSES && address_from_sockaddr(node->ai_addr, &to->list[to->count]))
             to->count++;
 }
 
@@ -120,36 +119,39 @@ static void dns_answered(void *data, int status, int timeouts, struct ares_addri
     (void)timeouts;
     lookup->egress->resolver->lookup_count--;
     if (result) {
-        add_family(&found, result, AF_INET);
-        add_family(&found, result, AF_INET6);
+        take_addresses(&found, result);
         ares_freeaddrinfo(result);
     }
     if (!lookup->done)
         return;
-    if (status == ARES_SUCCESS && found.count)
+    if (status == ARES_SUCCESS || status == ARES_ENODATA)
         lookup->done(lookup->data, &found, NULL);
     else
-        lookup->done(lookup->data, NULL, status == ARES_SUCCESS ? "it has no address" : ares_strerror(status));
+        lookup->done(lookup->data, NULL, ares_strerror(status));
 }
 
-static void look_into_hosts(const struct hosts *hosts, const char *name, int family, struct addresses *found)
+// Whether the name is there; then DNS is not asked, for the other family neither.
+static bool is_in_hosts(const struct hosts *hosts, const char *name, int family, struct addresses *found)
 {
-    for (size_t i = 0; i < hosts->count && found->count < RESOLVE_MAX_ADDRESSES; i++)
-        if (hosts->entries[i].address.family == family && strcmp(hosts->entries[i].name, name) == 0)
+    bool is_there = false;
+    for (size_t i = 0; i < hosts->count && found->count < RESOLVE_MAX_ADDRESSES; i++) {
+        if (strcmp(hosts->entries[i].name, name) != 0)
+            continue;
+        is_there = true;
+        if (hosts->entries[i].address.family == family)
             found->list[found->count++] = hosts->entries[i].address;
+    }
+    return is_there;
 }
 
-void resolver_lookup(struct egress *egress, const char *name, resolver_done done, void *data,
+void resolver_lookup(struct egress *egress, const char *name, int family, resolver_done done, void *data,
                      struct lookup **ret_lookup)
 {
-    struct addresses found = {0};
-    struct address address;
+    struct addresses found = {.count = 0};
     *ret_lookup = NULL;
-    if (address_parse(name, &address))
-        found = (struct addresses){.list = {address}, .count = 1};
-    look_into_hosts(&egress->resolver->hosts, name, AF_INET, &found);
-    look_into_hosts(&egress->resolver->hosts, name, AF_INET6, &found);
-    if (found.count) {
+    if (address_parse(name, &found.list[0]))
+        found.count = 1;
+    if (found.count || is_in_hosts(&egress->resolver->hosts, name, family, &found)) {
         done(data, &found, NULL);
         return;
     }
@@ -160,7 +162,7 @@ void resolver_lookup(struct egress *egress, const char *name, resolver_done done
     struct lookup *lookup = *ret_lookup = mem_alloc(sizeof(*lookup));
     *lookup = (struct lookup){.egress = egress, .done = done, .data = data};
     egress->resolver->lookup_count++;
-    struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_flags = ARES_AI_NOSORT};
+    struct ares_addrinfo_hints hints = {.ai_family = family, .ai_flags = ARES_AI_NOSORT};
     ares_getaddrinfo(egress->resolver->channel, name, NULL, &hints, dns_answered, lookup);
 }
 

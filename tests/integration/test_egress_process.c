@@ -174,6 +174,7 @@ static void failures_outside_are_told_apart(void **state)
     assert_answer(process, GET("http://nosuch.example/"), "502", "cannot be resolved");
     assert_answer(process, GET("http://" WORLD_OUTSIDE ":81/"), "502", "Connection refused");
     assert_answer(process, GET("http://198.51.100.1/"), "502", "unreachable");
+    assert_answer(process, GET("http://six.example/"), "502", "has no address");
     assert_answer(process, "CONNECT nosuch.example:443 HTTP/1.1\r\nHost: x\r\n\r\n", "502", "cannot be resolved");
 }
 

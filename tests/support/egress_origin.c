@@ -148,6 +148,7 @@ static const struct {
     {"origin.example", {WORLD_OUTSIDE}},       {"api.denied.example", {WORLD_OUTSIDE}},
     {"inside.example", {"10.0.0.1"}},          {"mixed.example", {"10.0.0.1", WORLD_OUTSIDE}},
     {"own.example", {WORLD_HOST}},
+    {"six.example", {NULL}},
 };
 
 static size_t read_question(const unsigned char *query, size_t len, char *name, size_t size)
