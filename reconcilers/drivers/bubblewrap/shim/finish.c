@@ -39,13 +39,13 @@ static void end_processes(struct shim *shim)
 }
 
 // Files in the layers belong to ids that only exist in the sandbox's user namespace.
-static int remove_layers_as(const struct identity *identity, struct error *err)
+static int remove_as(const struct identity *identity, const char *name, struct error *err)
 {
-    if (identity->kind == IDENTITY_RANGE)
-        return fs_remove_tree(SHIM_FD_DIRECTORY, SHIM_LAYERS_NAME, err);
+    if (geteuid() == 0)
+        return fs_remove_tree(SHIM_FD_DIRECTORY, name, err);
     pid_t pid = fork();
     if (pid == 0)
-        _exit(identity_enter(identity, NULL) < 0 || fs_remove_tree(SHIM_FD_DIRECTORY, SHIM_LAYERS_NAME, NULL) < 0);
+        _exit(identity_enter(identity, NULL) < 0 || fs_remove_tree(SHIM_FD_DIRECTORY, name, NULL) < 0);
     int status = 1;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
@@ -67,15 +67,15 @@ void shim_finish(struct shim *shim)
     shim->state = SHIM_ENDING;
     limits_remove(&shim->config);
     if (shim->identity.userns_fd >= 0)
-        remove_layers_as(&shim->identity, NULL); // what stays is removed, or reported, by the driver
+        remove_as(&shim->identity, SHIM_LAYERS_NAME, NULL); // what stays is removed, or reported, by the driver
     unlinkat(SHIM_FD_DIRECTORY, SHIM_SOCKET_NAME, 0);
     write_exit(shim);
 }
 
-int shim_purge(bool is_single, struct error *err)
+int shim_purge(const char *name, struct error *err)
 {
-    struct identity identity;
-    if (identity_make(is_single, &identity, err) < 0)
+    struct identity identity = {.userns_fd = -1};
+    if (geteuid() != 0 && identity_make(false, &identity, err) < 0)
         return -1;
-    return remove_layers_as(&identity, err);
+    return remove_as(&identity, name, err);
 }

@@ -1,7 +1,10 @@
 // chat2shell-shim: one for each namespace sandbox. The first argument picks what it is: the supervisor (`run`), the net
-// helper (`net`), the sandbox's first process (`inside`), or the remover of an earlier sandbox's files (`purge`).
+// helper (`net`), the sandbox's first process (`inside`), the remover of an earlier sandbox's files
+// (`purge`), or the one who finds out what the host can do (`check`).
 #include "controller/base/cleanup.h"
+#include "controller/base/fs.h"
 #include "controller/base/json.h"
+#include "reconcilers/drivers/bubblewrap/shim/check.h"
 #include "reconcilers/drivers/bubblewrap/shim/inside.h"
 #include "reconcilers/drivers/bubblewrap/shim/shim.h"
 #include <linux/close_range.h>
@@ -18,11 +21,22 @@ static void send_failed(const struct shim *shim, const struct error *err)
               NULL, 0);
 }
 
+// What is left unread on the stderr of the foreground process; its bytes are the sandbox's own.
+static json_t *last_words(const struct shim *shim)
+{
+    char bytes[1024];
+    fs_set_nonblocking(shim->stdio[2], true);
+    ssize_t n = read(shim->stdio[2], bytes, sizeof(bytes));
+    return json_from_bytes(bytes, n > 0 ? (size_t)n : 0);
+}
+
 static void send_exited(const struct shim *shim, bool was_out_of_memory)
 {
     const char *reason = was_out_of_memory ? "the tool server was killed because the sandbox ran out of memory"
                                            : "the tool server in the sandbox ended";
-    shim_send(shim->controller_fd, json_pack("{s:s, s:i, s:s}", "event", "exited", "exit_code", shim->exit_code, "reason", reason),
+    shim_send(shim->controller_fd,
+              json_pack("{s:s, s:i, s:s, s:o}", "event", "exited", "exit_code", shim->exit_code, "reason", reason, "last_words",
+                        last_words(shim)),
               NULL, 0);
 }
 
@@ -55,7 +69,9 @@ static int run(void)
 static int purge(int argc, char **argv)
 {
     struct error err = ERROR_INIT;
-    if (shim_purge(argc > 2 && strcmp(argv[2], "single") == 0, &err) == 0)
+    if (argc != 3 || strchr(argv[2], '/') || argv[2][0] == '.')
+        return 2;
+    if (shim_purge(argv[2], &err) == 0)
         return 0;
     fprintf(stderr, "%s\n", err.message);
     return 1;
@@ -70,6 +86,8 @@ int main(int argc, char **argv)
         return net_main(argc, argv);
     if (strcmp(mode, "inside") == 0)
         return inside_main(argc, argv);
+    if (strcmp(mode, "check") == 0)
+        return check_main();
     if (strcmp(mode, "purge") == 0)
         return purge(argc, argv);
     fputs("chat2shell-shim is started by chat2shell; it has no use of its own\n", stderr);

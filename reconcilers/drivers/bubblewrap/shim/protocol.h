@@ -32,10 +32,12 @@
 //    "broken_rules":[…],"fds":["init","proxy","connector"]}  init: pidfd of the sandbox's first process; proxy and
 //    connector (see controller/base/egress_protocol.h) only with "network"
 //   {"event":"failed","error":SENTENCE,"hint":SENTENCE,"code":NAME of error_meaning()}  before ready; nothing is left
-//   {"event":"exited","exit_code":N,"reason":SENTENCE}
+//   {"event":"exited","exit_code":N,"reason":SENTENCE,"last_words":TEXT}  last_words: unread bytes of its stderr
 // Descriptors travel from the shim to the daemon only; those that are sent to the shim are closed.
 //
-// `chat2shell-shim purge` removes "layers" below SHIM_FD_DIRECTORY with the identity that made it.
+// `chat2shell-shim purge NAME` removes NAME below SHIM_FD_DIRECTORY with the identity that made what is in it.
+// `chat2shell-shim check` says on stdout what this host can do: {"identity":"range"|"subuid"|"single","overlay":bool,
+// "keeps_groups":bool,"idmapped":bool (root only)} or {"error":SENTENCE,"hint":SENTENCE}.
 #pragma once
 
 #define SHIM_PROTOCOL_VERSION 1

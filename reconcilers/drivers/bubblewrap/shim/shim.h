@@ -35,5 +35,5 @@ void shim_serve(struct shim *shim);                                       // unt
 bool shim_may_go_on(struct shim *shim);
 // finish.c: kills what is left, waits for it, removes cgroups, layers and the socket.
 void shim_finish(struct shim *shim);
-int shim_purge(bool is_single, struct error *err);
+int shim_purge(const char *name, struct error *err);
 int shim_listen(struct shim *shim, struct error *err);
