@@ -112,20 +112,20 @@ struct open_fds {
     int fds[SPAWN_MAX_FDS];
     size_t count;
 };
-static void open_fds_close(struct open_fds *open)
+static void open_fds_close(struct open_fds *opened)
 {
-    while (open->count)
-        close(open->fds[--open->count]);
+    while (opened->count)
+        close(opened->fds[--opened->count]);
 }
 
-static int open_mounts(const struct bubblewrap *bw, const struct launch *launch, struct open_fds *open, struct error *err)
+static int open_mounts(const struct bubblewrap *bw, const struct launch *launch, struct open_fds *opened, struct error *err)
 {
     CLEANUP_FREE char *tree = NULL;
     for (size_t i = 0; i < launch->mount_count; i++) {
         int fd = open_mount(launch->mounts[i].path, err);
         if (fd < 0)
             return -1;
-        open->fds[open->count++] = fd;
+        opened->fds[opened->count++] = fd;
     }
     if (strcmp(launch->template_name, TEMPLATE_HOST) == 0)
         return 0;
@@ -133,7 +133,7 @@ static int open_mounts(const struct bubblewrap *bw, const struct launch *launch,
     int fd = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return error_errno(err, errno, "run: chat2shell setup", "cannot open the template %s", launch->template_name);
-    open->fds[open->count++] = fd;
+    opened->fds[opened->count++] = fd;
     return 0;
 }
 

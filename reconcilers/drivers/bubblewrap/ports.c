@@ -106,7 +106,7 @@ static void publish_on_loop(void *arg)
         call_end(call, known ? known->host_port : 0, runtime ? NULL : &err);
         return;
     }
-    int host_port, fd = -1;
+    int host_port = 0, fd = -1;
     if (runtime->port_count == BUBBLEWRAP_MAX_PORTS)
         error_set(&err, ERROR_LIMIT, "unpublish one", "a sandbox can publish at most %d ports", BUBBLEWRAP_MAX_PORTS);
     else
