@@ -1,4 +1,6 @@
 #include "controller/base/error.h"
+#include "controller/base/cleanup.h"
+#include "controller/base/memory.h"
 #include "controller/base/utf8.h"
 #include <assert.h>
 #include <errno.h>
@@ -100,11 +102,8 @@ int error_context(struct error *err, const char *format, ...)
     char context[sizeof(err->message)];
     put_text(context, sizeof(context), format, args);
     va_end(args);
-    char joined[2 * sizeof(err->message)];
-    snprintf(joined, sizeof(joined), "%s: %s", context, err->message);
-    size_t keep = strlen(joined);
-    if (keep >= sizeof(err->message))
-        keep = sizeof(err->message) - 1;
+    CLEANUP_FREE char *joined = mem_format("%s: %s", context, err->message);
+    size_t keep = strnlen(joined, sizeof(err->message) - 1);
     keep = utf8_cut(joined, keep);
     memcpy(err->message, joined, keep);
     err->message[keep] = '\0';
