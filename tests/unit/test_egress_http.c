@@ -239,7 +239,7 @@ static void a_body_ends_where_its_head_says(void **state)
     assert_true(http_response_body(&head, false).is_done);
     head = (struct http_head){.status = 200};
     assert_int_equal(http_response_body(&head, false).kind, HTTP_BODY_UNTIL_CLOSE);
-    assert_true((&head).is_done);
+    assert_true(http_body_of_request(&head).is_done);
 }
 
 static void forwarded_requests_lose_what_belongs_to_the_connection(void **state)
