@@ -298,7 +298,8 @@ static void a_clone_that_fails_says_what_git_said(void **state)
                                .clone_source = source, .template_name = "host"};
     struct bench_created created = bench_create(&bench, &spec);
     assert_int_equal(created.result, -1);
-    assert_non_null(strstr(created.err.message, "does not appear to be a git repository"));
+    if (!strstr(created.err.message, "does not exist"))
+        fail_msg("the message is: %s", created.err.message);
     struct error err = ERROR_INIT;
     assert_ok(bench_remove(&bench, "t", &err));
 }
@@ -315,8 +316,23 @@ static void a_fork_bomb_stays_inside(void **state)
         skip();
     }
     struct bench_session session = bench_session(&bench, "t");
-    bench_shell(&session, "for i in $(seq 3000); do sleep 60 & done 2>&1 | tail -1; jobs -p | wc -l", output, sizeof(output));
-    assert_non_null(strstr(output, "Resource temporarily unavailable"));
+    CLEANUP_FREE char *script = mem_format("%s/bomb.py", root);
+    FILE *file = fopen(script, "w");
+    fputs("import os, time\n"
+          "count = 0\n"
+          "try:\n"
+          "    while count < 5000:\n"
+          "        if os.fork() == 0:\n"
+          "            time.sleep(60)\n"
+          "            os._exit(0)\n"
+          "        count += 1\n"
+          "except OSError as error:\n"
+          "    print('stopped at', count, error, flush=True)\n",
+          file);
+    fclose(file);
+    bench_shell(&session, "python3 bomb.py", output, sizeof(output));
+    assert_non_null(strstr(output, "stopped at"));
+    assert_null(strstr(output, "stopped at 5000"));
     stop(&session);
 }
 
@@ -340,7 +356,7 @@ static void a_memory_hog_dies_alone(void **state)
     stop(&session);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -362,5 +378,6 @@ int main(void)
         TEST(a_fork_bomb_stays_inside),
         TEST(a_memory_hog_dies_alone),
     };
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
