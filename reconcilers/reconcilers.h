@@ -19,7 +19,7 @@ struct world { // what reconcilers and requests share; owned by the daemon (cli/
 };
 int reconcilers_add_all(struct world *world, struct error *err); // registers the five with world->manager; call before manager_start
 void reconcilers_free(struct world *world);
-bool effects_are_running(const struct world *world); // driver or lane calls under way (tests, status)
+int effects_running(const struct world *world); // driver or lane calls under way (tests, status)
 
 #define FINALIZER_RUNTIME "chat2shell.dev/runtime"     // Sandbox: runtime confirmed gone, exposures gone
 #define FINALIZER_MAPPING "chat2shell.dev/mapping"     // Exposure: port unpublished

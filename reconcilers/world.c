@@ -39,9 +39,9 @@ void anchors_forget(struct world *world, const char *sandbox_uid)
     pthread_mutex_unlock(&mine->lock);
 }
 
-bool effects_are_running(const struct world *world)
+int effects_running(const struct world *world)
 {
-    return effects_count_running(world->reconcilers->effects) > 0;
+    return effects_count_running(world->reconcilers->effects);
 }
 
 int world_get(struct world *world, enum kind kind, const char *uid, struct record **ret, struct error *err)

@@ -191,8 +191,7 @@ static void a_failed_sandbox_waits_for_its_user_and_does_not_expire(void **state
     struct world_fixture *fx = *state;
     CLEANUP_RECORD struct record *sandbox = world_create_running(fx);
     fake_driver_kill_session(fx->world.driver);
-    world_settle(fx);
-    assert_string_equal(world_word(fx, sandbox->meta.uid), "failed");
+    world_settle_until(fx, sandbox->meta.uid, "failed");
     world_advance(fx, 40 * DAY_MS);
     assert_string_equal(world_word(fx, sandbox->meta.uid), "failed");
     CLEANUP_RECORD struct record *workspace = world_get_record(fx, KIND_WORKSPACE, sandbox->status.sandbox.workspace_uid);

@@ -396,6 +396,11 @@ int fake_driver_calls(struct driver *driver, enum fake_call call)
     return locked_int(driver, &self_of(driver)->calls[call]);
 }
 
+int fake_driver_hung(struct driver *driver)
+{
+    return locked_int(driver, &self_of(driver)->hung_count);
+}
+
 int fake_driver_names_reused(struct driver *driver)
 {
     return locked_int(driver, &self_of(driver)->reused);

@@ -18,6 +18,7 @@ void fake_driver_inject(struct driver *driver, enum fake_call call, enum fake_fa
 void fake_driver_release(struct driver *driver, enum fake_call call); // hung ones of this kind now succeed
 int fake_driver_calls(struct driver *driver, enum fake_call call);    // how often it was called
 int fake_driver_runtimes(struct driver *driver);                      // how many exist now
+int fake_driver_hung(struct driver *driver);                          // calls that hang now
 bool fake_driver_has(struct driver *driver, const char *runtime_name);
 // Kills the tool server of the one runtime that exists (its stdio ends), or reports the runtime dead.
 void fake_driver_kill_session(struct driver *driver);

@@ -103,19 +103,31 @@ int world_teardown(void **state)
     return 0;
 }
 
-// Real processes answer in real time: settle until a short while brought nothing new.
+// Real processes answer in real time: settled is when nothing moves and nothing is under way but what hangs by injection.
 void world_settle(struct world_fixture *fixture)
 {
-    for (int quiet = 0, rounds = 0; rounds < 2000; rounds++) {
+    for (int quiet = 0, rounds = 0; rounds < 15000; rounds++) {
         int64_t before = store_revision(fixture->world.store);
         int steps = manager_run_until_idle(fixture->world.manager, 10000);
-        quiet = steps == 0 && store_revision(fixture->world.store) == before ? quiet + 1 : 0;
-        // A call that hangs by injection will not end: then a longer quiet has to do.
-        if (quiet >= (effects_are_running(&fixture->world) ? 60 : 3))
+        bool is_quiet = steps == 0 && store_revision(fixture->world.store) == before &&
+                        effects_running(&fixture->world) == fake_driver_hung(fixture->world.driver);
+        quiet = is_quiet ? quiet + 1 : 0;
+        if (quiet >= 3)
             return;
         nanosleep(&(struct timespec){0, 2000000}, NULL);
     }
     fail_msg("the world does not settle");
+}
+
+void world_settle_until(struct world_fixture *fixture, const char *uid, const char *word)
+{
+    for (int rounds = 0; rounds < 1000; rounds++) {
+        world_settle(fixture);
+        if (strcmp(world_word(fixture, uid), word) == 0)
+            return;
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    }
+    assert_string_equal(world_word(fixture, uid), word);
 }
 
 void world_advance(struct world_fixture *fixture, int64_t ms)

@@ -19,6 +19,8 @@ int world_setup(void **state); // cmocka
 int world_teardown(void **state);
 
 void world_settle(struct world_fixture *fixture); // until nothing is ready, the driver's and lanes' answers included
+// The same, until the sandbox has this word: for what the outside starts (a killed process) and nothing waits for.
+void world_settle_until(struct world_fixture *fixture, const char *uid, const char *word);
 void world_advance(struct world_fixture *fixture, int64_t ms);
 
 // Requests, waited for. On failure *ret is NULL and err filled.
