@@ -1,0 +1,235 @@
+"""What the end-to-end tests share: a real daemon on a scratch data root, an MCP client over real HTTP, and the line
+protocol of tests/run ("ok NAME", "not ok NAME: why", "skip NAME: why"). Python's standard library only."""
+import http.client
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+BUILD = os.environ.get("CHAT2SHELL_BUILD_DIR", os.path.join(ROOT, "build/release"))
+TESTS = []
+
+
+class Failure(Exception):
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    """Registers a test; its name is a sentence."""
+    TESTS.append(function)
+    return function
+
+
+def check(condition, why):
+    if not condition:
+        raise Failure(why)
+
+
+def equal(got, wanted, what=""):
+    check(got == wanted, f"{what}: got {got!r}, wanted {wanted!r}")
+
+
+def run_all():
+    failed = 0
+    for function in TESTS:
+        name = function.__name__
+        try:
+            function()
+            print(f"ok {name}", flush=True)
+        except Skip as why:
+            print(f"skip {name}: {why}", flush=True)
+        except Exception as why:  # noqa: BLE001 - a test must not end the others
+            failed += 1
+            print(f"not ok {name}: {type(why).__name__}: {why}".replace("\n", " "), flush=True)
+            traceback.print_exc()
+    sys.exit(1 if failed else 0)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def until(what, condition, seconds=20.0):
+    """Waits for the condition and returns its value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        check(time.monotonic() < end, f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+class Daemon:
+    """chat2shell serve in a directory of its own. user: run it as that (unprivileged) user."""
+
+    def __init__(self, user=None, environment=None, build=BUILD):
+        self.build, self.user = build, user
+        base = "/var/tmp" if user else tempfile.gettempdir()
+        self.dir = tempfile.mkdtemp(prefix="c2s-e2e-", dir=base)
+        self.allowed = os.path.join(self.dir, "repositories")
+        os.mkdir(self.allowed)
+        self.port = free_port()
+        self.environment = {
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.dir,
+            "CHAT2SHELL_DATA_ROOT": os.path.join(self.dir, "data"), "CHAT2SHELL_ALLOWED_HOST_ROOTS": self.allowed,
+            "CHAT2SHELL_DRIVER": "bubblewrap", "CHAT2SHELL_ENABLE_TUNNEL": "0", "CHAT2SHELL_PORT": str(self.port),
+        }
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+            if name in os.environ:
+                self.environment[name] = os.environ[name]
+        self.environment.update(environment or {})
+        self.process = None
+        if user:
+            entry = pwd.getpwnam(user)
+            for path in (self.dir, self.allowed):
+                os.chown(path, entry.pw_uid, entry.pw_gid)
+
+    def as_user(self, argv):
+        return (["setpriv", "--reuid", self.user, "--regid", str(pwd.getpwnam(self.user).pw_gid), "--init-groups", "--"] if self.user else []) + argv
+
+    def start(self, wait=True, environment=None):
+        self.log = open(os.path.join(self.dir, "serve.log"), "ab")
+        self.process = subprocess.Popen(self.as_user([os.path.join(self.build, "chat2shell"), "serve"]), stdin=subprocess.DEVNULL,
+                                        stdout=self.log, stderr=self.log, env={**self.environment, **(environment or {})}, start_new_session=True)
+        if wait:
+            until("the daemon serves", self.is_serving, 60)
+        return self
+
+    def is_serving(self):
+        check(self.process.poll() is None, f"the daemon ended: {self.log_text()[-600:]}")
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+
+    def log_text(self):
+        with open(os.path.join(self.dir, "serve.log"), errors="replace") as log:
+            return log.read()
+
+    def cli(self, *argv, stdin=b"", timeout=120):
+        return subprocess.run(self.as_user([os.path.join(self.build, "chat2shell"), *argv]), input=stdin, capture_output=True, env=self.environment,
+                              timeout=timeout, cwd="/")
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        """A clean stop; returns the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.close()
+
+    def leftovers(self):
+        """Processes, mounts and runtime directories that belong to this daemon's sandboxes."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    line = file.read().replace(b"\0", b" ").decode(errors="replace")
+                with open(f"/proc/{pid}/mountinfo") as file:
+                    mounts = file.read()
+            except OSError:
+                continue
+            if self.process and int(pid) == self.process.pid and self.process.poll() is None:
+                continue
+            if self.dir in line or self.dir in mounts:
+                found.append(f"process {pid}: {line[:120]}")
+        runtimes = os.path.join(self.dir, "data/state/runtimes")
+        if os.path.isdir(runtimes):
+            found += [f"directory {name}" for name in os.listdir(runtimes) if not name.startswith(".")]
+        return found
+
+
+class Mcp:
+    """An MCP client: one HTTP connection, JSON answers."""
+
+    def __init__(self, daemon, version="2025-11-25"):
+        self.daemon, self.version, self.id = daemon, version, 0
+        self.connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=120)
+        answer = self.request("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "e2e", "version": "1"}})
+        equal(answer["result"]["protocolVersion"], version, "negotiated revision")
+
+    def post(self, body, headers=None):
+        self.connection.request("POST", "/mcp", body if isinstance(body, bytes) else json.dumps(body).encode(),
+                                {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **(headers or {})})
+        response = self.connection.getresponse()
+        return response.status, response.read()
+
+    def request(self, method, params=None):
+        self.id += 1
+        status, body = self.post({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params or {}})
+        answer = json.loads(body)
+        equal((status, answer.get("id")), (200, self.id), f"{method} {body[:300]}")
+        return answer
+
+    def call(self, tool, **arguments):
+        """The structured content of a call that must succeed."""
+        result = self.result(tool, **arguments)
+        check(not result.get("isError"), f"{tool} failed: {result['content']}")
+        return result["structuredContent"]
+
+    def result(self, tool, **arguments):
+        answer = self.request("tools/call", {"name": tool, "arguments": arguments})
+        check("result" in answer, f"{tool}: {answer}")
+        return answer["result"]
+
+    def error(self, tool, **arguments):
+        """The sentence of a call that must fail."""
+        result = self.result(tool, **arguments)
+        check(result.get("isError"), f"{tool} succeeded: {result}")
+        return result["content"][0]["text"]
+
+    def shell(self, sandbox, command, wait_ms=30000, **more):
+        """Runs the command to its end: (exit code, output)."""
+        answer = self.call("bash", sandbox_id=sandbox, command=command, yield_time_ms=wait_ms, **more)
+        output = answer["output"]
+        end = time.monotonic() + 300
+        while answer["status"] == "running" or answer["has_more_output"]:
+            check(time.monotonic() < end, f"still running: {command}")
+            answer = self.call("bash_poll", sandbox_id=sandbox, session_id=answer["session_id"], yield_time_ms=wait_ms)
+            output += answer["output"]
+        return answer["exit_code"], output
+
+
+def unprivileged_user():
+    """A user to run the daemon as; makes one where this test is root."""
+    if os.getuid() != 0:
+        raise Skip("needs root to become another user")
+    name = "c2s-test"
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        subprocess.run(["useradd", "--system", "--no-create-home", "--shell", "/bin/bash", name], check=True)
+    return name
