@@ -117,6 +117,7 @@ void *http_exchange_begin(void *arg, const char *target, struct MHD_Connection *
     struct http_request *request = mem_alloc(sizeof(*request));
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     http_server_ref(server);
+    http_server_count_active(server, 1);
     request->server = server;
     request->connection = info ? info->socket_context : NULL;
     request->mhd = mhd;
@@ -242,6 +243,7 @@ void http_exchange_completed(void *arg, struct MHD_Connection *mhd, void **state
         http_request_end_wait(request, 0, NULL);
     http_connection_set_deadline(request->connection, http_server_now_ms(server) + HTTP_IDLE_MS);
     http_request_unref(request);
+    http_server_count_active(server, -1);
 }
 
 // ---- what handlers ask -----------------------------------------------------------------------------------------

@@ -29,10 +29,11 @@ struct http_server {
     _Atomic size_t body_bytes;
     struct loop_timer *sweep; // loop thread
     pthread_mutex_t lock;     // guards the rest
-    pthread_cond_t drained;   // suspended_count became 0
+    pthread_cond_t drained;   // a count below became 0
     struct http_connection *connections;
     struct http_request *suspended; // waiting for somebody to claim them
     size_t suspended_count;         // until the library knows that they go on
+    size_t active_count;            // requests that the library has not completed
     bool is_stopping;               // nothing is suspended from now on
 };
 
@@ -68,6 +69,7 @@ struct http_request {
 void http_server_ref(struct http_server *server);
 void http_server_unref(struct http_server *server);
 int64_t http_server_now_ms(const struct http_server *server);
+void http_server_count_active(struct http_server *server, int change);
 void http_connection_set_deadline(struct http_connection *connection, int64_t deadline_ms); // NULL allowed
 // ---- exchange.c: the library's callbacks
 void *http_exchange_begin(void *server, const char *target, struct MHD_Connection *mhd);

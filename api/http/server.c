@@ -2,12 +2,14 @@
 #include "api/http/internal.h"
 #include "controller/base/memory.h"
 #include "controller/base/socket.h"
+#include "controller/thread.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SWEEP_MS 5000
+#define DRAIN_MS 2000 // real time: the clients are real
 
 void http_server_ref(struct http_server *server)
 {
@@ -26,6 +28,15 @@ void http_server_unref(struct http_server *server)
 int64_t http_server_now_ms(const struct http_server *server)
 {
     return clock_boot(loop_clock(server->options.loop)).ms;
+}
+
+void http_server_count_active(struct http_server *server, int change)
+{
+    pthread_mutex_lock(&server->lock);
+    server->active_count += (size_t)change;
+    if (!server->active_count && server->is_stopping)
+        pthread_cond_broadcast(&server->drained);
+    pthread_mutex_unlock(&server->lock);
 }
 
 // ---- connections -----------------------------------------------------------------------------------------------
@@ -131,7 +142,7 @@ int http_server_start(const struct http_server_options *options, struct http_ser
     server->options.body_max_bytes = options->body_max_bytes ? options->body_max_bytes : HTTP_BODY_MAX_BYTES;
     server->refs = 1;
     pthread_mutex_init(&server->lock, NULL);
-    pthread_cond_init(&server->drained, NULL);
+    thread_cond_init(&server->drained);
     server->daemon = start_daemon(server);
     if (!server->daemon) {
         int saved = errno;
@@ -165,6 +176,18 @@ static void end_waits(void *arg)
     }
 }
 
+// Answers that are ready go out first, for a bounded time: the library drops what is unsent when it stops.
+static void drain(struct http_server *server)
+{
+    int64_t end_ms = boot_time_now().ms + DRAIN_MS;
+    pthread_mutex_lock(&server->lock);
+    for (int64_t left_ms = DRAIN_MS; server->active_count && left_ms > 0; left_ms = end_ms - boot_time_now().ms)
+        thread_cond_wait_ms(&server->drained, &server->lock, left_ms);
+    while (server->suspended_count) // the library aborts if one is left
+        pthread_cond_wait(&server->drained, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+}
+
 void http_server_stop(struct http_server *server)
 {
     if (!server)
@@ -176,10 +199,7 @@ void http_server_stop(struct http_server *server)
     server->is_stopping = true;
     pthread_mutex_unlock(&server->lock);
     loop_call(server->options.loop, end_waits, server);
-    pthread_mutex_lock(&server->lock);
-    while (server->suspended_count) // the library aborts if one is left
-        pthread_cond_wait(&server->drained, &server->lock);
-    pthread_mutex_unlock(&server->lock);
+    drain(server);
     MHD_stop_daemon(server->daemon);
     if (fd >= 0)
         close(fd);

@@ -42,13 +42,16 @@ void tool_answer_result(struct tool_call *call, json_t *result)
         call->finish(call->arg, result);
 }
 
-static void step(struct tool_call *call, void (*fn)(struct tool_call *call))
+// True while the call still waits for something; afterwards it is not there any more.
+static bool step(struct tool_call *call, void (*fn)(struct tool_call *call))
 {
     call->is_stepping = true;
     fn(call);
     call->is_stepping = false;
-    if (call->answer)
-        call->finish(call->arg, call->answer);
+    if (!call->answer)
+        return true;
+    call->finish(call->arg, call->answer);
+    return false;
 }
 
 static json_t *text_content(const char *text)
@@ -122,11 +125,14 @@ static int check_texts(const struct tool_call *call, struct error *err)
     return 0;
 }
 
+static void end_waits(struct tool_call *call);
+
+// A caller that went away before its call began asked for the work all the same.
 static void run_on_loop(void *arg)
 {
     struct tool_call *call = arg;
-    if (!tool_is_over(call))
-        step(call, call->tool->run);
+    if (step(call, call->tool->run) && call->is_cancelled)
+        end_waits(call);
 }
 
 void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue, struct tool_gate *gate,
@@ -228,17 +234,22 @@ bool tool_wait_change(struct tool_call *call)
     return true;
 }
 
-void tool_call_cancel(struct tool_call *call)
+static void end_waits(struct tool_call *call)
 {
-    if (call->is_answered || call->is_cancelled)
-        return;
-    call->is_cancelled = true;
     bool is_ended = (call->waiter && store_wait_cancel(call->waiter)) || (call->lane && lane_call_cancel(call->lane));
     if (!is_ended)
         return; // a step's end is on its way and finds is_cancelled
     call->waiter = NULL;
     call->lane = NULL;
     tool_is_over(call);
+}
+
+void tool_call_cancel(struct tool_call *call)
+{
+    if (call->is_answered || call->is_cancelled)
+        return;
+    call->is_cancelled = true;
+    end_waits(call);
 }
 
 // ---- what several tools share --------------------------------------------------------------------------------------
