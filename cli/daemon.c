@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 struct daemon {
     struct world world;
@@ -78,8 +79,11 @@ static void stop(struct daemon *daemon)
     struct world *world = &daemon->world;
     mcp_server_stop(daemon->mcp);
     operator_server_stop(daemon->operator_server);
-    if (world->manager && !manager_stop(world->manager, DAEMON_STOP_DEADLINE_MS / 2))
-        log_warning("some reconciles did not end in time; their records are settled at the next start");
+    if (world->manager && !manager_stop(world->manager, DAEMON_STOP_DEADLINE_MS / 2)) {
+        // A hung reconcile still uses the store and all the rest: nothing may be freed, and the kernel ends what is left.
+        log_error("some reconciles did not end in time; their records are settled at the next start");
+        _exit(1);
+    }
     if (world->lanes)
         lanes_free(world->lanes);
     if (world->driver)

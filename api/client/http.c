@@ -1,0 +1,151 @@
+#include "api/client/http.h"
+#include "controller/base/fs.h"
+#include "controller/base/memory.h"
+#include "controller/base/socket.h"
+#include "controller/base/time.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/un.h>
+
+#define READ_BYTES (64 * 1024)
+
+void http_answered_clear(struct http_answered *answer)
+{
+    free(answer->content_type);
+    free(answer->body);
+    *answer = (struct http_answered){0};
+}
+
+char *http_escape(const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(3 * strlen(text) + 1);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        bool is_plain = (*c >= '0' && *c <= '9') || ((*c | 0x20) >= 'a' && (*c | 0x20) <= 'z') || strchr("-._~", *c);
+        if (!is_plain)
+            buffer_append(&out, (char[]){'%', digits[*c >> 4], digits[*c & 15]}, 3);
+        else
+            buffer_append_char(&out, (char)*c);
+    }
+    return buffer_take_string(&out);
+}
+
+// ---- connecting -----------------------------------------------------------------------------------------------------
+static int connect_tcp(const struct http_target *target, struct error *err)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)target->port)};
+    if (inet_pton(AF_INET, target->host, &address.sin_addr) != 1)
+        return error_set(err, ERROR_INVALID, NULL, "'%s' is not an IPv4 address", target->host);
+    CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return error_errno(err, errno, NULL, "cannot make a socket");
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return error_set(err, ERROR_UNREACHABLE, "start it: chat2shell serve", "nothing answers at %s:%d: %s", target->host, target->port,
+                         strerrordesc_np(errno));
+    return TAKE_FD(fd);
+}
+
+static int connect_unix(const char *path, struct error *err)
+{
+    int fd = socket_connect_path(path, SOCK_STREAM, err);
+    if (fd >= 0 || !err)
+        return fd;
+    if (err->code == ERROR_REFUSED)
+        return error_hint(err, "run as the user that runs the daemon, or as root");
+    return error_set(err, ERROR_UNREACHABLE, "start it: chat2shell serve (with the same CHAT2SHELL_ variables as this command)",
+                     "the daemon does not answer: nothing listens at %s", path);
+}
+
+// ---- one exchange ---------------------------------------------------------------------------------------------------
+static int wait_for(int fd, short events, struct boot_time deadline, struct error *err)
+{
+    for (;;) {
+        int64_t left = deadline.ms - boot_time_now().ms;
+        struct pollfd at = {.fd = fd, .events = events};
+        int n = left > 0 ? poll(&at, 1, left > 60000 ? 60000 : (int)left) : 0;
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return error_errno(err, errno, NULL, "cannot wait for the daemon");
+        if (left <= 0)
+            return error_set(err, ERROR_TIMEOUT, "see what it does: chat2shell status", "the daemon did not answer in time");
+    }
+}
+
+static int send_all(int fd, const char *bytes, size_t len, struct boot_time deadline, struct error *err)
+{
+    while (len) {
+        ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n >= 0) {
+            bytes += n;
+            len -= (size_t)n;
+        } else if (errno == EPIPE || errno == ECONNRESET) {
+            return 0; // it may have refused early: its answer says why
+        } else if (errno == EAGAIN) {
+            if (wait_for(fd, POLLOUT, deadline, err) < 0)
+                return -1;
+        } else if (errno != EINTR) {
+            return error_errno(err, errno, NULL, "cannot send to the daemon");
+        }
+    }
+    return 0;
+}
+
+static int send_request(int fd, const struct http_target *target, const struct http_ask *ask, struct boot_time deadline, struct error *err)
+{
+    CLEANUP(buffer_free) struct buffer head = BUFFER_INIT(64 * 1024);
+    buffer_format(&head, "%s %s HTTP/1.1\r\n", ask->method, ask->path);
+    if (target->socket_path)
+        buffer_append_text(&head, "Host: localhost\r\n");
+    else
+        buffer_format(&head, "Host: %s:%d\r\n", target->host, target->port);
+    buffer_append_text(&head, "Connection: close\r\nUser-Agent: chat2shell/" CHAT2SHELL_VERSION "\r\n");
+    for (size_t i = 0; ask->headers && ask->headers[i]; i++)
+        buffer_format(&head, "%s\r\n", ask->headers[i]);
+    if (ask->content_type)
+        buffer_format(&head, "Content-Type: %s\r\nContent-Length: %zu\r\n", ask->content_type, ask->body_len);
+    buffer_append_text(&head, "\r\n");
+    if (head.is_over)
+        return error_set(err, ERROR_TOO_LARGE, NULL, "the request's head is too long");
+    if (send_all(fd, head.data, head.len, deadline, err) < 0)
+        return -1;
+    return ask->content_type ? send_all(fd, ask->body, ask->body_len, deadline, err) : 0;
+}
+
+static int receive(int fd, struct answer_reader *reader, struct boot_time deadline, struct error *err)
+{
+    CLEANUP_FREE char *bytes = mem_alloc(READ_BYTES);
+    while (reader->state != ANSWER_DONE) {
+        ssize_t n = recv(fd, bytes, READ_BYTES, MSG_DONTWAIT);
+        if (n > 0 && answer_reader_feed(reader, bytes, (size_t)n, err) < 0)
+            return -1;
+        if (n > 0)
+            continue;
+        if (n == 0 || errno == ECONNRESET)
+            return answer_reader_end(reader, err);
+        if (errno != EAGAIN && errno != EINTR)
+            return error_errno(err, errno, NULL, "cannot read the daemon's answer");
+        if (wait_for(fd, POLLIN, deadline, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int http_exchange(const struct http_target *target, const struct http_ask *ask, struct http_answered *ret, struct error *err)
+{
+    struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
+    CLEANUP_CLOSE int fd = target->socket_path ? connect_unix(target->socket_path, err) : connect_tcp(target, err);
+    if (fd < 0)
+        return -1;
+    CLEANUP(answer_reader_clear) struct answer_reader reader;
+    answer_reader_init(&reader);
+    if (send_request(fd, target, ask, deadline, err) < 0 || receive(fd, &reader, deadline, err) < 0)
+        return -1;
+    size_t len = reader.body.len;
+    *ret = (struct http_answered){reader.status, TAKE_PTR(reader.content_type), NULL, len};
+    ret->body = buffer_take_string(&reader.body);
+    return 0;
+}

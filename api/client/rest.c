@@ -1,0 +1,100 @@
+#include "api/client/rest.h"
+#include "controller/base/memory.h"
+#include <string.h>
+
+void rest_init(struct rest *rest, const char *state_dir)
+{
+    *rest = (struct rest){.socket_path = mem_format("%s/operator.sock", state_dir)};
+}
+
+void rest_clear(struct rest *rest)
+{
+    free(rest->socket_path);
+    *rest = (struct rest){0};
+}
+
+char *rest_path(const struct kind_info *info, const char *name)
+{
+    if (!name)
+        return mem_format(REST_API "/%s", info->plural);
+    CLEANUP_FREE char *escaped = http_escape(name);
+    return mem_format(REST_API "/%s/%s", info->plural, escaped);
+}
+
+// ---- failures -------------------------------------------------------------------------------------------------------
+// By our own word for the code where the answer has it; else by its reason, else by HTTP status.
+static enum error_code find_code(int http_status, const char *name, const char *reason)
+{
+    for (int code = ERROR_NONE + 1; name && code < ERROR_CODE_COUNT; code++)
+        if (strcmp(error_meaning((enum error_code)code)->name, name) == 0)
+            return (enum error_code)code;
+    for (int code = ERROR_NONE + 1; reason && code < ERROR_CODE_COUNT; code++)
+        if (strcmp(error_meaning((enum error_code)code)->reason, reason) == 0 && error_meaning((enum error_code)code)->http_status == http_status)
+            return (enum error_code)code;
+    for (int code = ERROR_NONE + 1; code < ERROR_CODE_COUNT; code++)
+        if (error_meaning((enum error_code)code)->http_status == http_status)
+            return (enum error_code)code;
+    return http_status < 500 ? ERROR_INVALID : ERROR_INTERNAL;
+}
+
+int rest_status_to_error(int http_status, const json_t *status, struct error *err)
+{
+    const json_t *details = json_object_get(status, "details");
+    const char *message = json_get_text(status, "message");
+    const char *hint = json_get_text(details, "hint");
+    const char *name = json_get_text(details, "code");
+    enum error_code code = find_code(http_status, name, json_get_text(status, "reason"));
+    if (message)
+        return error_set(err, code, hint, "%s", message);
+    return error_set(err, code, "look at the daemon's log", "the daemon answered with HTTP status %d", http_status);
+}
+
+static int take_failure(int http_status, const json_t *answer, json_t **ret_causes, struct error *err)
+{
+    json_t *causes = json_object_get(json_object_get(answer, "details"), "causes");
+    if (ret_causes && json_is_array(causes))
+        *ret_causes = json_incref(causes);
+    return rest_status_to_error(http_status, answer, err);
+}
+
+// ---- calls ----------------------------------------------------------------------------------------------------------
+static int exchange(const struct rest *rest, const struct rest_ask *ask, struct http_answered *ret, struct error *err)
+{
+    CLEANUP_FREE char *body = ask->body ? json_to_text(ask->body) : NULL;
+    struct http_target target = {.socket_path = rest->socket_path};
+    const char *headers[] = {ask->accept ? ask->accept : "Accept: application/json", NULL};
+    bool sends_body = body || strcmp(ask->method, "POST") == 0;
+    struct http_ask http = {.method = ask->method, .path = ask->path, .headers = headers, .body = body ? body : "", .body_len = body ? strlen(body) : 0,
+                            .timeout_ms = rest->timeout_ms ? rest->timeout_ms : REST_TIMEOUT_MS,
+                            .content_type = !sends_body ? NULL : ask->content_type ? ask->content_type : "application/json"};
+    return http_exchange(&target, &http, ret, err);
+}
+
+int rest_call(const struct rest *rest, const struct rest_ask *ask, json_t **ret, int *ret_status, json_t **ret_causes, struct error *err)
+{
+    CLEANUP(http_answered_clear) struct http_answered answer = {0};
+    if (exchange(rest, ask, &answer, err) < 0)
+        return -1;
+    CLEANUP_JSON json_t *json = NULL;
+    struct error ignored = ERROR_INIT;
+    bool is_json = answer.body_len && json_parse_with_nul(answer.body, answer.body_len, &json, &ignored) == 0;
+    if (answer.status >= 300)
+        return take_failure(answer.status, json, ret_causes, err);
+    if (answer.body_len && !is_json)
+        return error_set(err, ERROR_INTERNAL, "is the daemon of another version?", "the daemon's answer is not JSON: %s", ignored.message);
+    if (ret_status)
+        *ret_status = answer.status;
+    if (ret)
+        *ret = json ? TAKE_PTR(json) : json_object();
+    return 0;
+}
+
+int rest_get(const struct rest *rest, const char *path, json_t **ret, struct error *err)
+{
+    return rest_call(rest, &(struct rest_ask){.method = "GET", .path = path}, ret, NULL, NULL, err);
+}
+
+int rest_post(const struct rest *rest, const char *path, const json_t *body, json_t **ret, struct error *err)
+{
+    return rest_call(rest, &(struct rest_ask){.method = "POST", .path = path, .body = body}, ret, NULL, NULL, err);
+}

@@ -1,0 +1,138 @@
+// mcp: a real MCP client of the daemon's own endpoint, for scripts and for trying things out.
+#include "api/client/mcp.h"
+#include "cli/command.h"
+#include "cli/printers/print.h"
+#include "controller/base/fs.h"
+#include "controller/base/memory.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ARGUMENTS_MAX_BYTES (20 * 1024 * 1024)
+
+static int open_client(struct invocation *in, struct mcp_client *ret, struct error *err)
+{
+    const char *given = invocation_option(in, "url");
+    CLEANUP_FREE char *url = given ? mem_strdup(given) : invocation_mcp_url(in, err);
+    return url ? mcp_client_open(url, ret, err) : -1;
+}
+
+// ---- tools --------------------------------------------------------------------------------------------------------------
+static void print_tools(const struct invocation *in, const json_t *tools)
+{
+    CLEANUP(text_table_free) struct text_table table = {0};
+    bool is_name = invocation_is_output(in, "name");
+    text_table_add_row(&table, (const char *[]){"NAME", "DESCRIPTION"}, is_name ? 1 : 2);
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *tool = json_array_get(tools, i);
+        const char *description = json_get_text(tool, "description");
+        CLEANUP_FREE char *first = mem_strndup(description ? description : "", strcspn(description ? description : "", ".\n"));
+        text_table_add_row(&table, (const char *[]){json_get_text(tool, "name"), first}, 2);
+    }
+    text_table_print(&table, !is_name);
+}
+
+static int run_tools(struct invocation *in, struct error *err)
+{
+    CLEANUP(mcp_client_clear) struct mcp_client client = {0};
+    CLEANUP_JSON json_t *result = NULL;
+    if (open_client(in, &client, err) < 0 || mcp_client_call(&client, "tools/list", NULL, &result, err) < 0)
+        return -1;
+    if (invocation_is_output(in, "json"))
+        print_json(result);
+    else
+        print_tools(in, json_object_get(result, "tools"));
+    return 0;
+}
+
+// ---- call ---------------------------------------------------------------------------------------------------------------
+static int read_arguments(const struct invocation *in, json_t **ret, struct error *err)
+{
+    const char *text = in->argument_count > 1 ? in->arguments[1] : "{}";
+    CLEANUP(buffer_free) struct buffer input = BUFFER_INIT(ARGUMENTS_MAX_BYTES);
+    if (strcmp(text, "-") == 0 && fs_read_all(STDIN_FILENO, &input, err) < 0)
+        return error_context(err, "cannot read the arguments from standard input");
+    if (strcmp(text, "-") == 0)
+        text = buffer_text(&input);
+    CLEANUP_JSON json_t *arguments = NULL;
+    if (json_parse(text, strlen(text), &arguments, err) < 0) {
+        error_hint(err, "write them like '{\"sandbox_id\": \"sbx_…\"}'");
+        return error_context(err, "the arguments are not JSON");
+    }
+    if (!json_is_object(arguments))
+        return error_set(err, ERROR_INVALID, "write them like '{\"sandbox_id\": \"sbx_…\"}'", "the arguments must be a JSON object");
+    *ret = TAKE_PTR(arguments);
+    return 0;
+}
+
+// "sandbox.workspace.root", "tools[0].name" as "tools.0.name". Borrowed; NULL if there is none.
+static const json_t *walk(const json_t *value, const char *path)
+{
+    while (value && *path) {
+        size_t len = strcspn(path, ".");
+        CLEANUP_FREE char *part = mem_strndup(path, len);
+        value = json_is_array(value) ? json_array_get(value, strtoul(part, NULL, 10)) : json_object_get(value, part);
+        path += len + (path[len] == '.');
+    }
+    return value;
+}
+
+static int print_value(const json_t *result, const char *path, struct error *err)
+{
+    const json_t *value = walk(result, path);
+    if (!value)
+        return error_set(err, ERROR_NOT_FOUND, "run it without --get to see everything", "the result has no '%.200s'", path);
+    if (json_is_string(value)) {
+        fwrite(json_string_value(value), 1, json_string_length(value), stdout); // raw: for scripts, as asked
+    } else {
+        CLEANUP_FREE char *text = json_to_text(value);
+        fputs(text, stdout);
+    }
+    fputc('\n', stdout);
+    return 0;
+}
+
+static const char *text_of(const json_t *result)
+{
+    const char *text = json_get_text(json_array_get(json_object_get(result, "content"), 0), "text");
+    return text ? text : "";
+}
+
+static int run_call(struct invocation *in, struct error *err)
+{
+    CLEANUP(mcp_client_clear) struct mcp_client client = {0};
+    CLEANUP_JSON json_t *arguments = NULL, *result = NULL;
+    if (read_arguments(in, &arguments, err) < 0 || open_client(in, &client, err) < 0)
+        return -1;
+    CLEANUP_JSON json_t *params = json_pack("{s:s, s:O}", "name", in->arguments[0], "arguments", arguments);
+    if (!params)
+        return error_set(err, ERROR_USAGE, NULL, "the tool's name is not text");
+    if (mcp_client_call(&client, "tools/call", params, &result, err) < 0)
+        return -1;
+    if (json_get_bool(result, "isError", false))
+        return error_set(err, ERROR_IO, NULL, "%s", text_of(result)); // exit code 1
+    const json_t *structured = json_object_get(result, "structuredContent");
+    const char *path = invocation_option(in, "get");
+    if (path)
+        return print_value(structured, path, err);
+    if (structured)
+        print_json(structured);
+    else
+        print_text(text_of(result));
+    return 0;
+}
+
+// ---- the rows -----------------------------------------------------------------------------------------------------------
+static const char *const tool_outputs[] = {"table", "name", "json", NULL};
+#define OPTION_URL {.name = "url", .value = "URL", .doc = "the endpoint; by default the daemon's, from the environment"}
+static const struct option_row tools_options[] = {OPTION_OUTPUT(tool_outputs, "how to print them"), OPTION_URL};
+static const struct option_row call_options[] = {{.name = "get", .value = "PATH", .doc = "print one value of the result, text without quotes"}, OPTION_URL};
+static const struct example call_examples[] = {
+    {"chat2shell mcp call sandbox_create '{}' --get sandbox.id", "make a sandbox and print its id"},
+    {"chat2shell mcp call bash '{\"sandbox_id\": \"sbx_…\", \"command\": \"uname -a\"}'", "run a command in it"},
+};
+static const struct command children[] = {
+    {.name = "tools", .synopsis = "", .summary = "List the tools", .run = run_tools, COMMAND_OPTIONS(tools_options)},
+    {.name = "call", .synopsis = "TOOL [JSON|-]", .summary = "Call a tool and print its result", .min_arguments = 1, .max_arguments = 2, .run = run_call,
+     COMMAND_OPTIONS(call_options), COMMAND_EXAMPLES(call_examples)},
+};
+const struct command command_mcp = {.name = "mcp", .synopsis = "COMMAND", .summary = "Speak MCP to the daemon, as an assistant would", COMMAND_CHILDREN(children)};

@@ -1,0 +1,26 @@
+#include "cli/command.h"
+#include "cli/printers/print.h"
+#include "controller/base/memory.h"
+#include <microhttpd.h>
+#include <sqlite3.h>
+#include <stdio.h>
+
+static json_t *libraries(void)
+{
+    return json_pack("{s:s, s:s, s:s}", "sqlite", sqlite3_libversion(), "libmicrohttpd", MHD_get_version(), "jansson", jansson_version_str());
+}
+
+static int run(struct invocation *in, struct error *err)
+{
+    (void)err;
+    if (!invocation_is_output(in, "json")) {
+        printf("chat2shell %s\n", CHAT2SHELL_VERSION);
+        return 0;
+    }
+    CLEANUP_JSON json_t *version = json_pack("{s:s, s:s, s:o}", "version", CHAT2SHELL_VERSION, "compiler", __VERSION__, "libraries", libraries());
+    print_json(version);
+    return 0;
+}
+
+static const struct option_row options[] = {OPTION_OUTPUT(output_json_only, "how to print it")};
+const struct command command_version = {.name = "version", .synopsis = "", .summary = "Print the version of this program", .run = run, COMMAND_OPTIONS(options)};

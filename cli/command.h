@@ -1,0 +1,103 @@
+// Commands as data: one table row a command (commands.c) with its options; the table drives parsing, usage errors, help and
+// the man page. One file a command (cmd_NAME.c) has the row's `run`.
+//
+//     static int run(struct invocation *in, struct error *err) { … invocation_option(in, "output") … }
+#pragma once
+#include "api/client/rest.h"
+#include "controller/config.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+// Exit codes that are not an error's (error_meaning().exit_code): main.c and `help exit-codes` describe them all.
+#define EXIT_EXEC_FAILED 125 // `exec`: ours failed
+#define ARGUMENTS_MAX_VALUES 64 // of one option that may be repeated
+
+struct option_row {
+    const char *name;           // "output"
+    char letter;                // 'o', or 0
+    const char *value;          // placeholder "FORMAT"; NULL = a switch (--name, --name=true|false)
+    const char *doc;            // one line
+    const char *const *choices; // allowed values, NULL-terminated; NULL = any
+    bool is_repeatable;
+};
+struct example {
+    const char *line, *doc;
+};
+struct invocation;
+struct command {
+    const char *name;      // "get"
+    const char *synopsis;  // "KIND[,KIND…] [NAME]"; "" = no arguments
+    const char *summary;   // one line
+    const char *details;   // further lines of help; NULL = none
+    const struct example *examples;
+    size_t example_count;
+    const struct option_row *options;
+    size_t option_count;
+    int min_arguments, max_arguments; // max -1: any number
+    bool takes_rest;                  // what follows "--" is another program's
+    int (*run)(struct invocation *in, struct error *err);
+    const struct command *children; // sub-commands; `run` is NULL then
+    size_t child_count;
+};
+extern const struct command *const commands[];
+extern const size_t command_count;
+
+struct option_value {
+    const struct option_row *row;
+    const char *text; // switches: "true" or "false"
+};
+struct invocation {
+    const struct command *parent, *command; // parent: of a sub-command, else NULL
+    struct option_value *values;
+    size_t value_count;
+    const char **arguments; // positional, NULL-terminated
+    int argument_count;
+    char **rest; // after "--", NULL-terminated; NULL if there was none
+    int exit_code; // for a `run` that returns 0 and still has something to tell (exec, doctor)
+    struct config config;
+    bool is_configured;
+    struct rest rest_client;
+};
+
+// ---- arguments.c ------------------------------------------------------------------------------------------------------
+// Fills in from argv (after the program's name). ERROR_USAGE with what is wrong and a likely meaning.
+int invocation_parse(struct invocation *in, int argc, char **argv, struct error *err);
+void invocation_clear(struct invocation *in);
+const char *invocation_option(const struct invocation *in, const char *name); // the last value, NULL if absent
+bool invocation_switch(const struct invocation *in, const char *name, bool fallback);
+size_t invocation_values(const struct invocation *in, const char *name, const char *ret[ARGUMENTS_MAX_VALUES]);
+// "chat2shell approval approve"; the caller owns it.
+char *invocation_name(const struct invocation *in);
+bool invocation_is_output(const struct invocation *in, const char *format); // is --output that?
+
+// ---- context.c --------------------------------------------------------------------------------------------------------
+const struct config *invocation_config(struct invocation *in, struct error *err); // read once; NULL on failure
+const struct rest *invocation_rest(struct invocation *in, struct error *err);     // the daemon's operator API
+// "http://127.0.0.1:18788/mcp", asking the daemon where the port is automatic. The caller owns it; NULL on failure.
+char *invocation_mcp_url(struct invocation *in, struct error *err);
+
+// ---- usage.c, man.c ---------------------------------------------------------------------------------------------------
+const struct command *command_find(const char *name);
+const struct command *command_find_child(const struct command *command, const char *name);
+void usage_print(void);                                                                   // all commands
+void usage_print_command(const struct command *parent, const struct command *command);
+bool usage_print_topic(const char *topic); // exit-codes, environment; false if there is none
+struct exit_code {
+    const char *code, *doc;
+};
+extern const struct exit_code exit_codes[];
+extern const size_t exit_code_count;
+void man_print(void);                      // chat2shell(1) as man source
+
+// The error in at most three lines on stderr (or a Status with -o json).
+void complain(const struct invocation *in, const struct error *err);
+// Options that several commands share.
+extern const char *const output_kinds[];    // table, wide, json, yaml, name
+extern const char *const output_json_only[]; // table, json
+#define OPTION_OUTPUT(words, text) {.name = "output", .letter = 'o', .value = "FORMAT", .doc = text, .choices = words}
+#define COMMAND_EXAMPLES(list) .examples = (list), .example_count = sizeof(list) / sizeof((list)[0])
+#define COMMAND_OPTIONS(list) .options = (list), .option_count = sizeof(list) / sizeof((list)[0])
+#define COMMAND_CHILDREN(list) .children = (list), .child_count = sizeof(list) / sizeof((list)[0])
+
+extern const struct command command_serve, command_stop, command_setup, command_status, command_doctor, command_version, command_get, command_describe,
+    command_apply, command_delete, command_recreate, command_export, command_approval, command_workspace, command_exec, command_mcp, command_help;

@@ -1,0 +1,28 @@
+// The order is the order of `chat2shell help`.
+#include "cli/command.h"
+#include "controller/base/cleanup.h"
+#include <string.h>
+
+const struct command *const commands[] = {
+    &command_serve, &command_stop, &command_status, &command_get, &command_mcp, &command_version, &command_help,
+};
+const size_t command_count = ARRAY_LEN(commands);
+
+const char *const output_kinds[] = {"table", "wide", "json", "yaml", "name", NULL};
+const char *const output_json_only[] = {"table", "json", NULL};
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < command_count; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+const struct command *command_find_child(const struct command *command, const char *name)
+{
+    for (size_t i = 0; i < command->child_count; i++)
+        if (strcmp(command->children[i].name, name) == 0)
+            return &command->children[i];
+    return NULL;
+}

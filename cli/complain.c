@@ -1,0 +1,49 @@
+// Errors as people read them: what, why, fix; one line each, on stderr.
+#include "cli/command.h"
+#include "controller/base/memory.h"
+#include "controller/base/utf8.h"
+#include <stdio.h>
+#include <string.h>
+
+// Where the what ends and the why begins: the first ": " behind a clause. "dev.yaml:3:7: …" and "spec.port: …" are not
+// clauses, they belong to what follows.
+static const char *find_why(const char *message)
+{
+    const char *colon = strstr(message, ": ");
+    if (!colon || !memchr(message, ' ', (size_t)(colon - message)))
+        return NULL;
+    return colon;
+}
+
+static void put(const char *label, const char *text, size_t len)
+{
+    CLEANUP_FREE char *printable = utf8_to_printable(text, len, false);
+    fprintf(stderr, "%s%s\n", label, printable);
+}
+
+static void complain_json(const struct error *err)
+{
+    const struct error_meaning *meaning = error_meaning(err->code);
+    CLEANUP_JSON json_t *status = json_pack("{s:s, s:s, s:s, s:o, s:s, s:i, s:{s:s}}", "kind", "Status", "apiVersion", "v1", "status", "Failure",
+                                            "message", json_from_text(err->message), "reason", meaning->reason, "code", meaning->http_status, "details",
+                                            "code", meaning->name);
+    if (err->hint[0])
+        json_object_set_new(json_object_get(status, "details"), "hint", json_from_text(err->hint));
+    CLEANUP_FREE char *text = json_to_pretty_text(status);
+    fprintf(stderr, "%s\n", text);
+}
+
+void complain(const struct invocation *in, const struct error *err)
+{
+    fflush(stdout);
+    if (invocation_is_output(in, "json")) {
+        complain_json(err);
+        return;
+    }
+    const char *message = err->message[0] ? err->message : "it failed without a reason", *why = find_why(message);
+    put("error: ", message, why ? (size_t)(why - message) : strlen(message));
+    if (why)
+        put("  why: ", why + 2, strlen(why + 2));
+    if (err->hint[0])
+        put("  fix: ", err->hint, strlen(err->hint));
+}

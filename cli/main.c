@@ -1,0 +1,31 @@
+// chat2shell: the daemon and the operator's command line in one program.
+#include "cli/command.h"
+#include <stdio.h>
+
+static int finish(struct invocation *in, int result, const struct error *err)
+{
+    int exit_code = in->exit_code;
+    if (result < 0) {
+        complain(in, err);
+        exit_code = exit_code ? exit_code : error_meaning(err->code)->exit_code;
+    } else if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "error: cannot write the output\n");
+        exit_code = exit_code ? exit_code : 1;
+    }
+    invocation_clear(in);
+    return exit_code;
+}
+
+int main(int argc, char **argv)
+{
+    struct invocation in = {0};
+    struct error err = ERROR_INIT;
+    int result = invocation_parse(&in, argc - 1, argv + 1, &err);
+    if (result < 0)
+        return finish(&in, result, &err);
+    if (invocation_switch(&in, "help", false))
+        usage_print_command(in.parent, in.command);
+    else
+        result = in.command->run(&in, &err);
+    return finish(&in, result, &err);
+}

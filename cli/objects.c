@@ -1,0 +1,94 @@
+#include "cli/objects.h"
+#include "cli/printers/print.h"
+#include "controller/base/memory.h"
+#include "controller/fields/problems.h"
+#include <stdio.h>
+#include <string.h>
+
+const struct kind_info *object_kind(const char *word, struct error *err)
+{
+    const struct kind_info *info = kind_find(word);
+    if (info)
+        return info;
+    const char *names[KIND_COUNT * 2];
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        names[2 * kind] = kind_info((enum kind)kind)->plural;
+        names[2 * kind + 1] = kind_info((enum kind)kind)->singular;
+    }
+    const char *nearest = problems_nearest(word, names, ARRAY_LEN(names));
+    CLEANUP_FREE char *quoted = problems_quote(word);
+    error_set(err, ERROR_USAGE, "kinds: workspaces, approvals, sandboxes, sessions, exposures", "there is no kind %s", quoted);
+    if (nearest)
+        error_hint(err, "did you mean `%s`?", nearest);
+    return NULL;
+}
+
+int object_get(const struct rest *rest, const struct kind_info *info, const char *name, json_t **ret, struct error *err)
+{
+    CLEANUP_FREE char *path = rest_path(info, name);
+    return rest_get(rest, path, ret, err);
+}
+
+static const char *metadata_text(const json_t *object, const char *key)
+{
+    const char *text = json_get_text(json_object_get(object, "metadata"), key);
+    return text ? text : "";
+}
+
+const char *object_name(const json_t *object)
+{
+    return metadata_text(object, "name");
+}
+
+const char *object_uid(const json_t *object)
+{
+    return metadata_text(object, "uid");
+}
+
+char *object_word(const json_t *object)
+{
+    const char *kind = json_get_text(object, "kind");
+    const struct kind_info *info = kind ? kind_find(kind) : NULL;
+    return mem_format("%s/%s", info ? info->singular : kind ? kind : "object", object_name(object));
+}
+
+const json_t *object_condition(const json_t *object, const char *type)
+{
+    const json_t *conditions = json_object_get(json_object_get(object, "status"), "conditions");
+    for (size_t i = 0; i < json_array_size(conditions); i++) {
+        const char *found = json_get_text(json_array_get(conditions, i), "type");
+        if (found && strcmp(found, type) == 0)
+            return json_array_get(conditions, i);
+    }
+    return NULL;
+}
+
+static void print_word(const json_t *object)
+{
+    CLEANUP_FREE char *word = object_word(object);
+    CLEANUP_FREE char *line = mem_format("%s\n", word);
+    print_text(line);
+}
+
+static void print_words(const json_t *object)
+{
+    const json_t *items = json_object_get(object, "items");
+    for (size_t i = 0; i < json_array_size(items); i++)
+        print_word(json_array_get(items, i));
+    if (!items)
+        print_word(object);
+}
+
+bool object_print(const struct invocation *in, const json_t *object)
+{
+    static const struct {
+        const char *format;
+        void (*print)(const json_t *object);
+    } printers[] = {{"json", print_json}, {"yaml", print_yaml}, {"name", print_words}};
+    for (size_t i = 0; i < ARRAY_LEN(printers); i++)
+        if (invocation_is_output(in, printers[i].format)) {
+            printers[i].print(object);
+            return true;
+        }
+    return false;
+}

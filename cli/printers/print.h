@@ -1,0 +1,26 @@
+// What goes to standard output. Untrusted text never reaches a terminal as it is: control, BiDi and zero-width characters
+// come out as \uXXXX, which in JSON and YAML is the same text.
+#pragma once
+#include "controller/base/buffer.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+void print_json(const json_t *value);
+void print_yaml(const json_t *value);
+void yaml_write(struct buffer *out, const json_t *value); // what print_yaml prints
+
+// ---- tables ----------------------------------------------------------------------------------------------------------
+#define TABLE_MAX_COLUMNS 24
+struct text_table {
+    size_t column_count, row_count;
+    char **cells; // row by row; row 0 is the heading
+};
+void text_table_add_row(struct text_table *table, const char *const *cells, size_t count); // copied, made printable; the first row sets the count
+void text_table_write(const struct text_table *table, bool has_heading, struct buffer *out);
+void text_table_print(const struct text_table *table, bool has_heading);
+void text_table_free(struct text_table *table);
+// A meta.k8s.io/v1 Table as the server sent it: its columns of priority 0, or all.
+int text_table_from_server(const json_t *server_table, bool is_wide, struct text_table *ret);
+
+void print_text(const char *text);  // printable, newlines kept

@@ -1,0 +1,140 @@
+#include "cli/printers/print.h"
+#include "controller/base/cleanup.h"
+#include "controller/base/json.h"
+#include "controller/base/memory.h"
+#include "controller/base/utf8.h"
+#include <stdio.h>
+#include <string.h>
+
+#define OUTPUT_MAX_BYTES (256u * 1024 * 1024)
+#define COLUMN_GAP 3
+
+void text_table_add_row(struct text_table *table, const char *const *cells, size_t count)
+{
+    if (!table->row_count)
+        table->column_count = count < TABLE_MAX_COLUMNS ? count : TABLE_MAX_COLUMNS;
+    size_t at = table->row_count++ * table->column_count;
+    table->cells = mem_realloc_array(table->cells, at + table->column_count, sizeof(char *));
+    for (size_t i = 0; i < table->column_count; i++) {
+        const char *text = i < count && cells[i] ? cells[i] : "";
+        table->cells[at + i] = utf8_to_printable(text, strlen(text), false);
+    }
+}
+
+void text_table_free(struct text_table *table)
+{
+    for (size_t i = 0; i < table->row_count * table->column_count; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    *table = (struct text_table){0};
+}
+
+// Characters, not bytes: continuation bytes do not count.
+static size_t text_width(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xC0) != 0x80;
+    return width;
+}
+
+static void find_widths(const struct text_table *table, size_t from, size_t widths[TABLE_MAX_COLUMNS])
+{
+    memset(widths, 0, TABLE_MAX_COLUMNS * sizeof(*widths));
+    for (size_t i = from * table->column_count; i < table->row_count * table->column_count; i++) {
+        size_t width = text_width(table->cells[i]);
+        if (width > widths[i % table->column_count])
+            widths[i % table->column_count] = width;
+    }
+}
+
+void text_table_write(const struct text_table *table, bool has_heading, struct buffer *out)
+{
+    size_t widths[TABLE_MAX_COLUMNS], from = has_heading ? 0 : 1;
+    find_widths(table, from, widths);
+    for (size_t row = from; row < table->row_count; row++) {
+        const char *const *cells = (const char *const *)&table->cells[row * table->column_count];
+        size_t last = table->column_count;
+        while (last && !cells[last - 1][0])
+            last--; // no blanks at a line's end
+        for (size_t i = 0; i < last; i++) {
+            size_t gap = i + 1 < last ? widths[i] - text_width(cells[i]) + COLUMN_GAP : 0;
+            buffer_format(out, "%s%*s", cells[i], (int)gap, "");
+        }
+        buffer_append_char(out, '\n');
+    }
+}
+
+void text_table_print(const struct text_table *table, bool has_heading)
+{
+    CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(OUTPUT_MAX_BYTES);
+    text_table_write(table, has_heading, &out);
+    fwrite(buffer_text(&out), 1, out.len, stdout);
+}
+
+// ---- from the server ---------------------------------------------------------------------------------------------------
+static char *word_cell(const json_t *cell)
+{
+    if (json_is_string(cell))
+        return mem_strdup(json_string_value(cell)[0] ? json_string_value(cell) : "<none>");
+    if (!cell || json_is_null(cell))
+        return mem_strdup("<none>");
+    return json_to_text(cell);
+}
+
+static void upper(char *text)
+{
+    for (; *text; text++)
+        if (*text >= 'a' && *text <= 'z')
+            *text = (char)(*text - 'a' + 'A');
+}
+
+static size_t pick_columns(const json_t *columns, bool is_wide, size_t picked[TABLE_MAX_COLUMNS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(columns) && count < TABLE_MAX_COLUMNS; i++)
+        if (is_wide || json_get_int(json_array_get(columns, i), "priority", 0) == 0)
+            picked[count++] = i;
+    return count;
+}
+
+static void add_and_free(struct text_table *table, char **cells, size_t count)
+{
+    text_table_add_row(table, (const char *const *)cells, count);
+    for (size_t i = 0; i < count; i++)
+        free(cells[i]);
+}
+
+int text_table_from_server(const json_t *server_table, bool is_wide, struct text_table *ret)
+{
+    const json_t *columns = json_object_get(server_table, "columnDefinitions"), *rows = json_object_get(server_table, "rows");
+    size_t picked[TABLE_MAX_COLUMNS], count = pick_columns(columns, is_wide, picked);
+    if (!count || !json_is_array(rows))
+        return -1;
+    char *cells[TABLE_MAX_COLUMNS];
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = word_cell(json_object_get(json_array_get(columns, picked[i]), "name"));
+        upper(cells[i]);
+    }
+    add_and_free(ret, cells, count);
+    for (size_t row = 0; row < json_array_size(rows); row++) {
+        const json_t *values = json_object_get(json_array_get(rows, row), "cells");
+        for (size_t i = 0; i < count; i++)
+            cells[i] = word_cell(json_array_get(values, picked[i]));
+        add_and_free(ret, cells, count);
+    }
+    return 0;
+}
+
+void print_text(const char *text)
+{
+    CLEANUP_FREE char *printable = utf8_to_printable(text, strlen(text), true);
+    fputs(printable, stdout);
+}
+
+void print_json(const json_t *value)
+{
+    CLEANUP_FREE char *text = json_to_pretty_text(value);
+    print_text(text);
+    fputc('\n', stdout);
+}

@@ -1,0 +1,102 @@
+// Help from the command table: examples first, then options.
+#include "cli/command.h"
+#include "controller/base/cleanup.h"
+#include <stdio.h>
+#include <string.h>
+
+void usage_print(void)
+{
+    puts("chat2shell gives a chat assistant a full shell in disposable sandboxes, and never on the host.\n\nCommands:");
+    for (size_t i = 0; i < command_count; i++)
+        printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
+    puts("\nMore: chat2shell COMMAND --help, chat2shell help exit-codes, chat2shell help environment");
+}
+
+static void print_examples(const struct command *command)
+{
+    for (size_t i = 0; i < command->example_count; i++)
+        printf("%s  %s\n      %s\n", i ? "" : "Examples:\n", command->examples[i].line, command->examples[i].doc);
+    if (command->example_count)
+        putchar('\n');
+}
+
+static void print_choices(const char *const *choices)
+{
+    for (size_t i = 0; choices && choices[i]; i++)
+        printf("%s%s", i ? ", " : " (", choices[i]);
+    if (choices)
+        putchar(')');
+}
+
+static void print_option(const struct option_row *row)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "--%s%s%s", row->name, row->value ? "=" : "", row->value ? row->value : "");
+    if (row->letter)
+        printf("  -%c, %-20s %s", row->letter, name, row->doc);
+    else
+        printf("      %-20s %s", name, row->doc);
+    print_choices(row->value ? row->choices : NULL);
+    putchar('\n');
+}
+
+void usage_print_command(const struct command *parent, const struct command *command)
+{
+    printf("%s\n\n", command->summary);
+    print_examples(command);
+    printf("Usage: chat2shell %s%s%s%s%s%s\n", parent ? parent->name : "", parent ? " " : "", command->name, command->synopsis[0] ? " " : "",
+           command->synopsis, command->option_count ? " [OPTIONS]" : "");
+    if (command->child_count)
+        puts("\nCommands:");
+    for (size_t i = 0; i < command->child_count; i++)
+        printf("  %-10s %s\n", command->children[i].name, command->children[i].summary);
+    if (command->option_count)
+        puts("\nOptions:");
+    for (size_t i = 0; i < command->option_count; i++)
+        print_option(&command->options[i]);
+    if (command->details)
+        printf("\n%s\n", command->details);
+}
+
+// ---- topics -------------------------------------------------------------------------------------------------------------
+static void print_exit_codes(void)
+{
+    puts("Exit codes\n");
+    for (size_t i = 0; i < exit_code_count; i++)
+        printf("  %-4s %s\n", exit_codes[i].code, exit_codes[i].doc);
+}
+
+static void print_environment(void)
+{
+    puts("Environment: the only configuration. The daemon and the commands must see the same values.\n");
+    const struct config_variable *variable;
+    for (size_t i = 0; (variable = config_variable(i)) != NULL; i++)
+        printf("  %s (default %s)\n      %s\n", variable->name, variable->fallback[0] ? variable->fallback : "empty", variable->doc);
+}
+
+bool usage_print_topic(const char *topic)
+{
+    if (strcmp(topic, "exit-codes") == 0)
+        print_exit_codes();
+    else if (strcmp(topic, "environment") == 0)
+        print_environment();
+    else
+        return false;
+    return true;
+}
+
+const struct exit_code exit_codes[] = {
+    {"0", "it worked"},
+    {"1", "it failed"},
+    {"2", "the command line or the input is wrong; nothing was done"},
+    {"3", "there is no such object, file or session"},
+    {"4", "somebody else was first: a conflict, or the name is taken"},
+    {"5", "policy or the object's state does not permit it"},
+    {"6", "it did not end in time"},
+    {"7", "the daemon does not answer"},
+    {"125", "exec: chat2shell itself failed; the command's own status is passed through otherwise"},
+    {"126", "exec: the command could not be run"},
+    {"127", "exec: there is no such command"},
+    {"130", "interrupted"},
+};
+const size_t exit_code_count = ARRAY_LEN(exit_codes);
