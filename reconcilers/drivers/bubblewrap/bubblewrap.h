@@ -4,6 +4,7 @@
 #include "reconcilers/drivers/bubblewrap/channel.h"
 #include "reconcilers/drivers/bubblewrap/shim/protocol.h"
 #include "reconcilers/drivers/driver.h"
+#include <jansson.h>
 
 // Defaults where a sandbox states none. Memory and processes bound what one sandbox can take from the others; the
 // writable memory file system of the host template counts as memory.
@@ -139,6 +140,7 @@ void cgroups_kill(const struct cgroup_list *list, const char *name);       // ev
 bool cgroups_are_gone(const struct cgroup_list *list, const char *name);   // after trying to remove them
 
 // findings.c
+json_t *findings_check_host(struct spawner *spawner, const char *program_dir); // `chat2shell-shim check`; NULL = no answer
 void findings_probe(struct driver *driver, struct finding_list *ret);
 void capability_list_free(struct capability_list *list);
 void findings_describe(struct driver *driver, const char *template_name, struct capability_list *ret);

@@ -15,7 +15,7 @@
 #define CHECK_DEADLINE_MS 1500
 
 // Runs a program and takes what it prints; -1 when it did not end in time or failed.
-static int run(const struct bubblewrap *bw, const char *path, const char *const *argv, struct buffer *output)
+static int run(struct spawner *spawner, const char *path, const char *const *argv, struct buffer *output)
 {
     int ends[2], pidfd, exit_code = -1;
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -24,7 +24,7 @@ static int run(const struct bubblewrap *bw, const char *path, const char *const 
     CLEANUP_CLOSE int write_fd = ends[1];
     struct spawn_options options = {.path = path, .argv = argv, .fds = {{write_fd, 1}}, .fd_count = 1, .dies_with_us = true};
     pid_t pid;
-    if (spawn_process(bw->spawner, &options, &pid, &pidfd, NULL) < 0)
+    if (spawn_process(spawner, &options, &pid, &pidfd, NULL) < 0)
         return -1;
     close(TAKE_FD(write_fd));
     if (spawn_wait(pidfd, CHECK_DEADLINE_MS, &exit_code) < 0) {
@@ -46,7 +46,7 @@ static void probe_bwrap(const struct bubblewrap *bw, struct finding_list *ret)
         finding_add(ret, FINDING_FAIL, "bubblewrap", "apt install bubblewrap", BWRAP " is not installed");
         return;
     }
-    int result = run(bw, BWRAP, argv, &output);
+    int result = run(bw->spawner, BWRAP, argv, &output);
     char *text = (char *)buffer_text(&output);
     text[strcspn(text, "\n")] = '\0';
     if (result < 0)
@@ -83,14 +83,21 @@ static void add_yes_no(struct finding_list *ret, bool is_yes, const char *check,
     finding_add(ret, is_yes ? FINDING_PASS : FINDING_WARN, check, is_yes ? NULL : fix, "%s", is_yes ? yes : no);
 }
 
-static void probe_host(const struct bubblewrap *bw, struct finding_list *ret)
+json_t *findings_check_host(struct spawner *spawner, const char *program_dir)
 {
-    CLEANUP_FREE char *path = mem_format("%s/chat2shell-shim", bw->program_dir);
+    CLEANUP_FREE char *path = mem_format("%s/chat2shell-shim", program_dir);
     static const char *const argv[] = {"chat2shell-shim", "check", NULL};
     CLEANUP(buffer_free) struct buffer output = BUFFER_INIT(SHIM_MESSAGE_MAX_BYTES);
-    CLEANUP_JSON json_t *host = NULL;
-    run(bw, path, argv, &output);
-    if (json_parse(buffer_text(&output), output.len, &host, NULL) < 0 || json_get_text(host, "error")) {
+    json_t *host = NULL;
+    run(spawner, path, argv, &output);
+    json_parse(buffer_text(&output), output.len, &host, NULL);
+    return host;
+}
+
+static void probe_host(const struct bubblewrap *bw, struct finding_list *ret)
+{
+    CLEANUP_JSON json_t *host = findings_check_host(bw->spawner, bw->program_dir);
+    if (host == NULL || json_get_text(host, "error")) {
         const char *error = json_get_text(host, "error"), *hint = json_get_text(host, "hint");
         finding_add(ret, FINDING_FAIL, "user namespaces", hint, "%s", error ? error : "this host cannot be examined: the shim gave no answer");
         return;

@@ -1,26 +1,19 @@
 #include "controller/base/memory.h"
 #include "controller/base/cleanup.h"
 #include "reconcilers/drivers/bubblewrap/bubblewrap.h"
+#include "reconcilers/drivers/templates.h"
 #include <string.h>
-#include <sys/stat.h>
 
 char *template_path(const char *data_root, const char *name)
 {
     return mem_format("%s/templates/%s", data_root, name);
 }
 
-static bool is_built(const struct bubblewrap *bw, const char *name)
-{
-    CLEANUP_FREE char *path = template_path(bw->data_root, name);
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 const char *template_pick(const struct bubblewrap *bw, const char *wanted, struct error *err)
 {
     static const char *const names[] = {TEMPLATE_DEBIAN, TEMPLATE_HOST};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        bool is_there = strcmp(names[i], TEMPLATE_HOST) == 0 || is_built(bw, names[i]);
+        bool is_there = strcmp(names[i], TEMPLATE_HOST) == 0 || template_is_built(bw->data_root);
         if (wanted == NULL && is_there)
             return names[i];
         if (wanted && strcmp(wanted, names[i]) == 0) {

@@ -79,3 +79,30 @@ int shim_purge(const char *name, struct error *err)
         return -1;
     return remove_as(&identity, name, err);
 }
+
+static _Noreturn void become_tar(const char *name)
+{
+    char *const argv[] = {"tar", "-x", "-p", "--same-owner", "--numeric-owner", "--exclude=./dev/*", "-C", (char *)name, NULL};
+    char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", NULL};
+    execve("/usr/bin/tar", argv, environment);
+    _exit(127);
+}
+
+int shim_unpack(const char *name, struct error *err)
+{
+    struct identity identity;
+    if (mkdirat(SHIM_FD_DIRECTORY, name, 0755) < 0 || fchdir(SHIM_FD_DIRECTORY) < 0)
+        return error_errno(err, errno, NULL, "cannot make the directory to unpack into");
+    if (identity_make(false, &identity, err) < 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (identity_enter(&identity, err) == 0)
+            become_tar(name);
+        _exit(126);
+    }
+    int status = 1;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && status == 0 ? 0 : error_set(err, ERROR_IO, NULL, "tar could not unpack the template");
+}

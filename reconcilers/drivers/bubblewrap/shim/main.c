@@ -1,6 +1,6 @@
 // chat2shell-shim: one for each namespace sandbox. The first argument picks what it is: the supervisor (`run`), the net
 // helper (`net`), the sandbox's first process (`inside`), the remover of an earlier sandbox's files
-// (`purge`), or the one who finds out what the host can do (`check`).
+// (`purge`), what unpacks a template (`unpack`), or the one who finds out what the host can do (`check`).
 #include "controller/base/cleanup.h"
 #include "controller/base/fs.h"
 #include "controller/base/json.h"
@@ -66,12 +66,13 @@ static int run(void)
     return 0;
 }
 
-static int purge(int argc, char **argv)
+// The modes that work on one name in SHIM_FD_DIRECTORY.
+static int work_on(int argc, char **argv, int (*work)(const char *name, struct error *err))
 {
     struct error err = ERROR_INIT;
-    if (argc != 3 || strchr(argv[2], '/') || argv[2][0] == '.')
+    if (argc != 3 || argv[2][0] == '\0' || strchr(argv[2], '/') || strcmp(argv[2], "..") == 0 || strcmp(argv[2], ".") == 0)
         return 2;
-    if (shim_purge(argv[2], &err) == 0)
+    if (work(argv[2], &err) == 0)
         return 0;
     fprintf(stderr, "%s\n", err.message);
     return 1;
@@ -89,7 +90,9 @@ int main(int argc, char **argv)
     if (strcmp(mode, "check") == 0)
         return check_main();
     if (strcmp(mode, "purge") == 0)
-        return purge(argc, argv);
+        return work_on(argc, argv, shim_purge);
+    if (strcmp(mode, "unpack") == 0)
+        return work_on(argc, argv, shim_unpack);
     fputs("chat2shell-shim is started by chat2shell; it has no use of its own\n", stderr);
     return 2;
 }

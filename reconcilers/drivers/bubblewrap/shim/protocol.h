@@ -36,6 +36,7 @@
 // Descriptors travel from the shim to the daemon only; those that are sent to the shim are closed.
 //
 // `chat2shell-shim purge NAME` removes NAME below SHIM_FD_DIRECTORY with the identity that made what is in it.
+// `chat2shell-shim unpack NAME` unpacks the tar archive on stdin into a new NAME there with the identity of sandboxes.
 // `chat2shell-shim check` says on stdout what this host can do: {"identity":"range"|"subuid"|"single","overlay":bool,
 // "keeps_groups":bool,"idmapped":bool (root only)} or {"error":SENTENCE,"hint":SENTENCE}.
 #pragma once

@@ -36,4 +36,5 @@ bool shim_may_go_on(struct shim *shim);
 // finish.c: kills what is left, waits for it, removes cgroups, layers and the socket.
 void shim_finish(struct shim *shim);
 int shim_purge(const char *name, struct error *err);
+int shim_unpack(const char *name, struct error *err); // a tar archive on stdin, into a new directory
 int shim_listen(struct shim *shim, struct error *err);
