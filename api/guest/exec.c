@@ -175,9 +175,9 @@ static int spawn(struct exec *exec, const struct program *program, struct error 
                               .envp = program->environment.vars,
                               .cwd_fd = program->cwd_fd,
                               .stdio = {in[0], out[1], errors[1]}};
-    int number = program->path ? 0 : ENOENT;
-    if (!number && children_spawn(&exec->guest->children, &spec, &exec->child, &number, err) < 0 && !number)
-        return -1;
+    int number = program->path ? 0 : ENOENT; // a failed start is the program's result, as in a shell
+    if (!number)
+        children_spawn(&exec->guest->children, &spec, &exec->child, &number, NULL);
     if (number) {
         note_failure(exec, program->argv[0], number);
         return 0;

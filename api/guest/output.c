@@ -77,11 +77,9 @@ int output_init(struct output *output, struct loop *loop, int fd, struct error *
     output->loop = loop;
     output->source = (struct loop_source){.fd = fd, .events = 0, .ready = writable};
     fs_set_nonblocking(fd, true);
-    struct error ignored = ERROR_INIT; // a regular file cannot be watched and never blocks
-    struct stat meta;
-    if (fstat(fd, &meta) == 0 && S_ISREG(meta.st_mode))
-        return 0;
-    return guest_loop_add(loop, &output->source, &ignored) < 0 ? error_copy(err, &ignored) : 0;
+    struct stat meta; // files and devices other than terminals cannot be watched and never block
+    bool can_wait = isatty(fd) || (fstat(fd, &meta) == 0 && (S_ISFIFO(meta.st_mode) || S_ISSOCK(meta.st_mode)));
+    return can_wait ? guest_loop_add(loop, &output->source, err) : 0;
 }
 
 void output_free(struct output *output)
