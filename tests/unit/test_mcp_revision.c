@@ -1,0 +1,99 @@
+// Which era a message belongs to, by body and headers (the classification's order matters).
+#include "api/mcp/revision.h"
+#include "controller/base/memory.h"
+#include "tests/support/support.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MODERN_META "{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}"
+enum { REFUSED = -1 };
+
+struct outcome {
+    int era; // or REFUSED
+    int code;
+};
+
+static struct outcome find(const char *method, const char *params, const char *version_header, bool is_notification)
+{
+    char *text = mem_format("{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":%s}", is_notification ? "" : "\"id\":1,", method, params);
+    json_t *value = NULL;
+    struct error err = ERROR_INIT;
+    assert_ok(json_parse(text, strlen(text), &value, &err));
+    struct jsonrpc_message message;
+    jsonrpc_classify(value, &message);
+    struct mcp_headers headers = {.version = mem_strdup_or_null(version_header), .method = mem_strdup(method)};
+    struct mcp_problem problem = {0};
+    enum mcp_era era = MCP_LEGACY;
+    struct outcome outcome = {.era = mcp_find_era(&message, &headers, &era, &problem) < 0 ? REFUSED : (int)era};
+    if (outcome.era == MCP_MODERN && !is_notification && mcp_check_modern(&message, &headers, &problem) < 0)
+        outcome.era = REFUSED;
+    if (outcome.era == REFUSED) {
+        assert_int_equal(problem.http_status, 400);
+        assert_true(problem.message[0] != '\0');
+        outcome.code = problem.code;
+        json_decref(problem.data);
+    }
+    mcp_headers_clear(&headers);
+    json_decref(value);
+    free(text);
+    return outcome;
+}
+
+static void the_body_decides_first(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *params, *header;
+        int era, code;
+    } cases[] = {
+        {"initialize", "{}", NULL, MCP_LEGACY, 0},
+        {"initialize", "{}", "2025-11-25", MCP_LEGACY, 0},
+        {"initialize", "{}", "1999-01-01", MCP_LEGACY, 0},
+        {"initialize", "{}", "2026-07-28", REFUSED, MCP_HEADER_MISMATCH},
+        {"initialize", MODERN_META, "2026-07-28", MCP_MODERN, 0},
+        {"tools/list", MODERN_META, "2026-07-28", MCP_MODERN, 0},
+        {"tools/list", MODERN_META, "2025-11-25", REFUSED, MCP_HEADER_MISMATCH},
+        {"tools/list", MODERN_META, NULL, REFUSED, MCP_HEADER_MISMATCH},
+        {"tools/list", "{}", "2026-07-28", REFUSED, JSONRPC_INVALID_PARAMS},
+        {"tools/list", "{}", NULL, MCP_LEGACY, 0},
+        {"tools/list", "{}", "2025-03-26", MCP_LEGACY, 0},
+        {"tools/list", "{}", "2025-06-18", MCP_LEGACY, 0},
+        {"tools/list", "{}", "1999-01-01", REFUSED, JSONRPC_INVALID_REQUEST},
+        {"tools/list", "{\"_meta\":5}", NULL, MCP_LEGACY, 0},
+        {"server/discover", "{}", NULL, MCP_LEGACY, 0},
+        {"tools/list", "{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":null}}", "2026-07-28", REFUSED, JSONRPC_INVALID_PARAMS},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct outcome outcome = find(cases[i].method, cases[i].params, cases[i].header, false);
+        if (outcome.era != cases[i].era || outcome.code != cases[i].code)
+            fail_msg("case %zu: era %d, code %d", i, outcome.era, outcome.code);
+    }
+}
+
+static void notifications_go_by_the_header(void **state)
+{
+    (void)state;
+    assert_int_equal(find("notifications/x", "{}", "2026-07-28", true).era, MCP_MODERN);
+    assert_int_equal(find("notifications/x", "{}", NULL, true).era, MCP_LEGACY);
+    assert_int_equal(find("notifications/x", "{}", "1999-01-01", true).era, REFUSED);
+}
+
+static void every_revision_of_the_matrix_is_known(void **state)
+{
+    (void)state;
+    assert_int_equal(mcp_revision_find("2026-07-28")->era, MCP_MODERN);
+    assert_true(mcp_revision_find("2025-03-26")->has_batches);
+    assert_false(mcp_revision_find(MCP_NEWEST_LEGACY)->has_batches);
+    assert_null(mcp_revision_find("2024-11-05"));
+    assert_null(mcp_revision_find(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_body_decides_first),
+        cmocka_unit_test(notifications_go_by_the_header),
+        cmocka_unit_test(every_revision_of_the_matrix_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
