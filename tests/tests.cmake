@@ -24,3 +24,9 @@ foreach(source ${bench_sources})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
   add_dependencies(bench ${name})
 endforeach()
+
+# The program that tries every hard rule inside a sandbox: static and plain, whatever the build.
+add_executable(sandbox_probe ${CMAKE_SOURCE_DIR}/tests/probe/probe.c)
+target_compile_options(sandbox_probe PRIVATE -fno-sanitize=all)
+target_link_options(sandbox_probe PRIVATE -fno-sanitize=all -static)
+set_target_properties(sandbox_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct driver_bench bench;
@@ -76,6 +77,68 @@ static void every_hard_rule_holds(void **state)
     assert_string_equal(created.template_name, "host");
     struct error err = ERROR_INIT;
     assert_ok(bench_remove(&bench, "t", &err));
+}
+
+static void copy_probe(const char *root)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    assert_true(n > 0);
+    path[n] = '\0';
+    *strrchr(path, '/') = '\0';
+    CLEANUP_FREE char *command = mem_format("cp %s/sandbox_probe %s/probe", path, root);
+    assert_int_equal(system(command), 0);
+}
+
+static void nothing_that_the_probe_tries_inside_succeeds(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
+    copy_probe(root);
+    struct bench_session session = start(root);
+    int code = bench_shell(&session, "./probe", output, sizeof(output));
+    if (code != 0 || strstr(output, "BROKEN"))
+        fail_msg("exit code %d: %s", code, output);
+    stop(&session);
+}
+
+// Somebody swaps the approved directory for a link to a secret one while sandboxes are made: what is mounted is the
+// approved directory, or nothing.
+static void a_race_on_the_path_never_mounts_another_directory(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
+    CLEANUP_FREE char *secret = bench_workspace(&bench, "secret");
+    CLEANUP_FREE char *parked = mem_format("%s/parked", bench.dir);
+    CLEANUP_FREE char *prepare = mem_format("echo key > %s/key", secret);
+    assert_int_equal(system(prepare), 0);
+    struct stat info;
+    stat(root, &info);
+    pid_t racer = fork();
+    if (racer == 0)
+        for (;;) {
+            rename(root, parked);
+            if (symlink(secret, root) == 0)
+                unlink(root);
+            rename(parked, root);
+        }
+    for (int i = 0; i < 20; i++) {
+        struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .device = (int64_t)info.st_dev,
+                                   .inode = (int64_t)info.st_ino, .template_name = "host"};
+        struct bench_created created = bench_create(&bench, &spec);
+        struct error err = ERROR_INIT;
+        if (created.result == 0) {
+            struct bench_session session = bench_session(&bench, "t");
+            bench_shell(&session, "ls -A", output, sizeof(output));
+            assert_null(strstr(output, "key"));
+            bench_session_close(&session);
+        }
+        assert_ok(bench_remove(&bench, "t", &err));
+    }
+    kill(racer, SIGKILL);
+    waitpid(racer, NULL, 0);
+    unlink(root);
+    rename(parked, root);
 }
 
 static void removing_an_absent_runtime_succeeds(void **state)
@@ -362,6 +425,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(a_sandbox_runs_commands_in_its_workspace_as_root_inside),
         TEST(every_hard_rule_holds),
+        TEST(nothing_that_the_probe_tries_inside_succeeds),
+        TEST(a_race_on_the_path_never_mounts_another_directory),
         TEST(removing_an_absent_runtime_succeeds),
         TEST(a_replaced_directory_is_refused),
         TEST(a_symbolic_link_in_the_path_is_refused),

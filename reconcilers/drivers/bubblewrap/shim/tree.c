@@ -11,17 +11,32 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static int make_owner_map(int fd, const struct identity *identity, struct error *err)
+// One map serves all directories of one owner: the shim's process makes them for one identity only.
+static int find_owner_map(int fd, const struct identity *identity, struct error *err)
 {
+    static struct {
+        uid_t uid;
+        gid_t gid;
+        int map_fd;
+    } last = {.map_fd = -1};
     struct stat info;
     if (fstat(fd, &info) < 0)
         return error_errno(err, errno, NULL, "cannot look at a directory to mount");
+    if (last.map_fd >= 0 && last.uid == info.st_uid && last.gid == info.st_gid)
+        return last.map_fd;
     char uid_map[96], gid_map[96];
     const char *format = "%u %u 1\n%u %u %u\n";
     uint32_t foreign = IDENTITY_FOREIGN_ID + 1, others = identity->base + 1, count = IDENTITY_IDS - 1;
     snprintf(uid_map, sizeof(uid_map), format, info.st_uid, identity->base, foreign, others, count);
     snprintf(gid_map, sizeof(gid_map), format, info.st_gid, identity->base, foreign, others, count);
-    return identity_make_map(uid_map, gid_map, err);
+    int map_fd = identity_make_map(uid_map, gid_map, err);
+    if (map_fd < 0)
+        return -1;
+    if (last.map_fd >= 0)
+        close(last.map_fd);
+    last.uid = info.st_uid;
+    last.gid = info.st_gid;
+    return last.map_fd = map_fd;
 }
 
 static int apply_map(int tree_fd, int userns_fd, struct error *err)
@@ -38,10 +53,8 @@ int tree_open_as_root(int fd, enum tree_map map, const struct identity *identity
     CLEANUP_CLOSE int tree_fd = open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree_fd < 0)
         return error_errno(err, errno, NULL, "cannot take a directory for mounting");
-    CLEANUP_CLOSE int owner_fd = -1;
-    if (map == TREE_MAP_OWNER && (owner_fd = make_owner_map(fd, identity, err)) < 0)
-        return -1;
-    if (map != TREE_MAP_NONE && apply_map(tree_fd, owner_fd >= 0 ? owner_fd : identity->userns_fd, err) < 0)
+    int map_fd = map == TREE_MAP_OWNER ? find_owner_map(fd, identity, err) : identity->userns_fd;
+    if (map_fd < 0 || (map != TREE_MAP_NONE && apply_map(tree_fd, map_fd, err) < 0))
         return -1;
     return TAKE_FD(tree_fd);
 }
