@@ -83,11 +83,15 @@ static struct child start_child(int writes, const char *fault)
     assert_int_equal(pipe(fds), 0);
     pid_t pid = fork();
     assert_true(pid >= 0);
-    if (pid == 0) {
+    if (pid == 0) { // a program of its own: fault points read their plan once a process
         close(fds[0]);
         if (fault)
             setenv("CHAT2SHELL_FAULT", fault, 1);
-        write_until_killed(fds[1], writes);
+        char fd[16], count[16];
+        snprintf(fd, sizeof(fd), "%d", fds[1]);
+        snprintf(count, sizeof(count), "%d", writes);
+        execl("/proc/self/exe", "child", state_dir, fd, count, (char *)NULL);
+        _exit(4);
     }
     close(fds[1]);
     return (struct child){pid, fds[0]};
@@ -192,7 +196,7 @@ static void a_death_around_the_commit_leaves_all_or_nothing(void **state)
     static const char *const faults[] = {"store.migrate.step:1:exit", "store.migrate.commit:1:exit", "store.commit.before:1:exit",
                                          "store.commit.after:1:exit", "store.commit.before:3:exit",  "store.commit.after:4:exit"};
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-        struct child child = start_child(500, faults[i]);
+        struct child child = start_child(2000, faults[i]);
         CLEANUP_FREE char *uids = read_to_end(child.fd);
         int status;
         assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
@@ -248,8 +252,12 @@ static int remove_dir(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 4) { // start_child
+        state_dir = argv[1];
+        write_until_killed(atoi(argv[2]), atoi(argv[3]));
+    }
     const struct CMUnitTest tests[] = {
         TEST(every_acknowledged_write_survives_a_kill),
         TEST(a_death_around_the_commit_leaves_all_or_nothing),
