@@ -26,7 +26,8 @@ struct store_options {
 // Takes the lock (ERROR_STATE naming the PID that holds it), checks schema and integrity, migrates after a backup.
 // A newer schema or a corrupt file is refused untouched (ERROR_UNSUPPORTED, ERROR_CORRUPT).
 int store_open(const struct store_options *options, struct store **ret, struct error *err);
-void store_close(struct store *store); // completes what is queued
+// Completes what is queued and resumes the waiters that are left (as timed out). Before loop_stop of their loops.
+void store_close(struct store *store);
 
 // ---- reads ----------------------------------------------------------------------------------------------------
 int store_get(struct store *store, enum kind kind, const char *name, struct record **ret, struct error *err);     // live
@@ -110,7 +111,7 @@ struct store_subscription *store_subscribe(struct store *store, void (*fn)(void 
                                            void *arg);
 void store_unsubscribe(struct store_subscription *subscription); // afterwards fn will not run
 // Feed rows with revision > after: before- and after-images as API objects (NULL where there is none). ERROR_EXPIRED
-// when `after` is older than the feed.
+// when `after` is older than the feed or newer than the store (a copy was put back): list again.
 struct store_feed_row {
     enum store_change_type type;
     enum kind kind;
@@ -123,7 +124,8 @@ void store_feed_free(struct store_feed_row *rows, size_t count);
 // ---- waiting ---------------------------------------------------------------------------------------------------
 // Calls fn once: when the record's revision is > after_revision (also if it already is), or at the deadline with
 // is_timeout. On the store or loop thread; fn re-reads and may add a new waiter. No wake-up is lost: the check against
-// the current revision and the registration are one step. cancel returns true if fn will not run (and has not).
+// the current revision and the registration are one step. A record that does not exist resumes at once. cancel returns
+// true if fn will not run (and has not); it may be called at any time, also long after fn ran.
 struct store_waiter;
 struct loop;
 struct store_waiter *store_wait(struct store *store, struct loop *loop, const char *uid, int64_t after_revision,
