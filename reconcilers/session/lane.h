@@ -55,6 +55,7 @@ struct bash_session { // bash_sessions.c
     struct lane *lane;
     char *id;
     struct exchange *reading;          // at most one read of a session is under way
+    size_t exchange_count;             // that name this session
     LIST_HEAD(, lane_call) delivering; // answered, not told yet: its bytes come back here if the caller has left
     struct buffer undelivered;         // output whose caller had left: the next answer begins with it
     json_t *last;                      // the newest snapshot, its output empty
@@ -130,6 +131,7 @@ struct exchange {
 // ---- lanes.c -------------------------------------------------------------------------------------------------------
 struct lane *lanes_find(struct lanes *lanes, const char *uid);
 void lanes_post(struct lanes *lanes, struct lane_op *op); // any thread
+void lanes_drain(void *lanes);                            // on the loop thread: everything that was asked before
 void lanes_notify(struct lanes *lanes, struct notice *notice);
 void lanes_forget(struct lanes *lanes, struct notice *notice);
 
@@ -159,6 +161,13 @@ void lane_pump(struct lane *lane); // gives a free turn to the next call
 void bash_settled(struct exchange *exchange, json_t *result);     // an answer with output came, before its call hears of it
 void bash_delivered(struct lane_call *call, bool is_taken);       // the caller was told, or had left
 void bash_pump(struct lane *lane);                                // gives free reads to waiting polls
+struct bash_session *bash_session_find(struct lane *lane, const char *id);
+struct bash_session *bash_session_add(struct lane *lane, const char *id);
+bool bash_session_is_full(const struct bash_session *session); // too much kept output to take more
+void bash_session_use(struct bash_session *session); // somebody asked about it
+int bash_read(struct lane_call *call, const char *wait, int64_t wait_ms, struct error *err); // takes the session's read
+void bash_end(struct lane_call *call, json_t *snapshot /* borrowed */); // answers it, kept output first
+void bash_end_running(struct lane_call *call);                          // running, nothing new
 void bash_sessions_free(struct lane *lane);
 
 // ---- bash_snapshot.c -----------------------------------------------------------------------------------------------

@@ -236,6 +236,8 @@ int call_exchange(struct lane_call *call, enum call_step step, const char *metho
     }
     call->exchange = exchange;
     call->step = step;
+    if (call->session)
+        call->session->exchange_count++;
     if (step == CALL_IN_TURN)
         call->lane->turn = exchange;
     if (step == CALL_READING)

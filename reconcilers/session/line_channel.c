@@ -9,6 +9,7 @@
 
 #define READ_CHUNK (64 * 1024)
 #define READ_BUDGET (256 * 1024) // of one turn: a chatty sandbox does not starve the others' events
+#define WRITE_BUDGET (1024 * 1024)
 #define ERRORS_CHUNK 4096
 
 struct line_channel {
@@ -189,7 +190,7 @@ static void drop_sent(struct line_channel *channel)
 // Errors end the channel from the loop (EPOLLERR on the descriptor), never from inside a send.
 static void flush(struct line_channel *channel)
 {
-    while (channel->sent < channel->out.len) {
+    for (size_t start = channel->sent; channel->sent < channel->out.len && channel->sent - start < WRITE_BUDGET;) {
         ssize_t n = write(channel->input_fd, channel->out.data + channel->sent, channel->out.len - channel->sent);
         if (n < 0 && errno == EINTR)
             continue;

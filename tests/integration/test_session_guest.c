@@ -74,11 +74,11 @@ static void wait_for(struct said *said)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 30;
+    until.tv_sec += 60;
     pthread_mutex_lock(&mutex);
     while (!said->is_there)
         if (pthread_cond_timedwait(&cond, &mutex, &until) != 0)
-            fail_msg("no answer within 30 s");
+            fail_msg("no answer within 60 s");
     pthread_mutex_unlock(&mutex);
 }
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 10
+#define PATIENCE_S 60 // sanitizers on a busy machine
 
 static pthread_mutex_t heard_mutex = PTHREAD_MUTEX_INITIALIZER; // guards every struct heard
 static pthread_cond_t heard_cond = PTHREAD_COND_INITIALIZER;
@@ -114,6 +114,15 @@ bool heard_yet(struct heard *heard)
     return is;
 }
 
+// Under the lock that the callback takes, so the handle is valid.
+bool heard_leave(struct heard *heard, struct lane_call *call)
+{
+    pthread_mutex_lock(&heard_mutex);
+    bool has_left = !heard->count && lane_call_cancel(call);
+    pthread_mutex_unlock(&heard_mutex);
+    return has_left;
+}
+
 void heard_clear(struct heard *heard)
 {
     json_decref(heard->answer);
@@ -183,28 +192,42 @@ void server_refuse(struct server *server, const json_t *request, int code, const
     json_decref((json_t *)request);
 }
 
-static void fill(struct server *server)
+// False: nothing came, or the lane closed the pipe.
+static bool fill(struct server *server, int patience_ms)
 {
     struct pollfd poll_fd = {.fd = server->input_fd, .events = POLLIN};
-    if (poll(&poll_fd, 1, PATIENCE_S * 1000) <= 0)
-        fail_msg("the lane sent nothing within %d s", PATIENCE_S);
+    if (poll(&poll_fd, 1, patience_ms) <= 0)
+        return false;
     char *at = buffer_reserve(&server->in, 64 * 1024);
     ssize_t n = read(server->input_fd, at, 64 * 1024);
-    if (n <= 0)
-        fail_msg("the lane closed the tool server's input");
-    server->in.len += (size_t)n;
+    server->in.len += n > 0 ? (size_t)n : 0;
+    return n > 0;
 }
 
-json_t *server_next(struct server *server)
+static json_t *take_message(struct server *server, int patience_ms)
 {
     char *newline;
     while (!server->in.len || !(newline = memchr(server->in.data, '\n', server->in.len)))
-        fill(server);
+        if (!fill(server, patience_ms))
+            return NULL;
     json_t *message = json_loadb(server->in.data, (size_t)(newline - server->in.data), 0, NULL);
     assert_non_null(message);
     assert_string_equal(json_get_text(message, "jsonrpc"), "2.0");
     buffer_consume(&server->in, (size_t)(newline - server->in.data) + 1);
     return message;
+}
+
+json_t *server_next(struct server *server)
+{
+    json_t *message = take_message(server, PATIENCE_S * 1000);
+    if (!message)
+        fail_msg("the lane sent nothing within %d s, or closed the tool server's input", PATIENCE_S);
+    return message;
+}
+
+json_t *server_try_next(struct server *server)
+{
+    return take_message(server, 0);
 }
 
 json_t *server_expect(struct server *server, const char *method)

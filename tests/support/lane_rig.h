@@ -26,7 +26,7 @@ struct server {
     int input_fd, output_fd, error_fd; // reads requests; writes answers; writes stderr
     struct buffer in;
 };
-// What one callback said. Waiting for it fails the test after 10 s.
+// What one callback said. Waiting for it fails the test after a minute.
 struct heard {
     int count, result;
     json_t *answer;
@@ -37,6 +37,7 @@ struct heard {
 };
 void heard_wait(struct heard *heard);
 bool heard_yet(struct heard *heard);
+bool heard_leave(struct heard *heard, struct lane_call *call); // lane_call_cancel, if it was not answered
 void heard_clear(struct heard *heard);
 void heard_answer(void *arg, int result, json_t *answer, const struct error *err); // a lane_answer_fn
 
@@ -48,6 +49,7 @@ void rig_open_unfinished(struct rig *rig, const char *uid, struct server *server
 json_t *server_hello(bool has_sessions);
 
 json_t *server_next(struct server *server);                       // next message of the lane; owned by the caller
+json_t *server_try_next(struct server *server);                   // NULL: nothing is there, or the lane closed
 json_t *server_expect(struct server *server, const char *method); // it must be that one
 void server_expect_nothing(struct rig *rig, struct server *server);
 void server_say(struct server *server, const char *bytes, size_t len);
