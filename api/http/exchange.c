@@ -1,5 +1,5 @@
-// One request from its request line to the end of its answer: the library's callbacks, the body with its limits, and
-// the answer.
+// One request from its request line to the end of its answer: the library's callbacks, the body with its
+// limits, and the answer.
 #include "api/http/internal.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
@@ -34,7 +34,7 @@ void http_request_unref(struct http_request *request)
     http_server_unref(server);
 }
 
-// ---- the answer ------------------------------------------------------------------------------------------------
+// ---- the answer -------------------------------------------------------------------------------------------
 void http_reply_add_headers(struct MHD_Response *response, const struct http_reply *reply)
 {
     if (reply->content_type)
@@ -55,7 +55,8 @@ struct MHD_Response *http_reply_make(const struct http_reply *reply, char *body,
     return response;
 }
 
-bool http_request_answer(struct http_request *request, int status, bool must_close, struct MHD_Response *response)
+bool http_request_answer(struct http_request *request, int status, bool must_close,
+                         struct MHD_Response *response)
 {
     pthread_mutex_lock(&request->lock);
     bool is_first = !request->is_answered && !request->is_gone;
@@ -91,11 +92,13 @@ static enum MHD_Result queue_answer(struct http_request *request)
 }
 
 // Refused by the server or check_head. A drained request is answered once its body was read away.
-static void refuse(struct http_request *request, int status, const char *allow, bool must_close, const struct error *err)
+static void refuse(struct http_request *request, int status, const char *allow, bool must_close,
+                   const struct error *err)
 {
     const struct http_server_options *options = &request->server->options;
     char *body = options->error_body(options->arg, status, err);
-    struct http_reply reply = {.status = status, .content_type = "application/json", .must_close = must_close};
+    struct http_reply reply = {
+        .status = status, .content_type = "application/json", .must_close = must_close};
     if (allow)
         reply.headers[0] = (struct http_header){"Allow", allow};
     http_request_answer(request, status, must_close, http_reply_make(&reply, body, strlen(body)));
@@ -103,14 +106,15 @@ static void refuse(struct http_request *request, int status, const char *allow, 
     release_body(request);
 }
 
-static void refuse_with(struct http_request *request, int status, enum error_code code, const char *hint, const char *message)
+static void refuse_with(struct http_request *request, int status, enum error_code code, const char *hint,
+                        const char *message)
 {
     struct error error = ERROR_INIT;
     error_set(&error, code, hint, "%s", message);
     refuse(request, status, NULL, false, &error);
 }
 
-// ---- head ------------------------------------------------------------------------------------------------------
+// ---- head -------------------------------------------------------------------------------------------------
 void *http_exchange_begin(void *arg, const char *target, struct MHD_Connection *mhd)
 {
     struct http_server *server = arg;
@@ -131,14 +135,16 @@ void *http_exchange_begin(void *arg, const char *target, struct MHD_Connection *
 
 static int64_t announced_length(const struct http_request *request)
 {
-    const char *length = MHD_lookup_connection_value(request->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *length =
+        MHD_lookup_connection_value(request->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     return length ? strtoll(length, NULL, 10) : 0;
 }
 
 static void check_length(struct http_request *request)
 {
     if (announced_length(request) > (int64_t)request->body.max)
-        refuse_with(request, 413, ERROR_TOO_LARGE, "send less in one request", "the request body is larger than this server takes");
+        refuse_with(request, 413, ERROR_TOO_LARGE, "send less in one request",
+                    "the request body is larger than this server takes");
 }
 
 // True: the answer must go out now, the body is not waited for.
@@ -156,11 +162,12 @@ static bool read_head(struct http_request *request, const char *method, const ch
         check_length(request);
     if (!request->is_draining)
         return false;
-    // Whoever asked for leave to send must be answered before; whoever sends must be read out to see the answer.
+    // Whoever asked for leave to send must be answered before; whoever sends must be read out to see the
+    // answer.
     return http_request_has_header(request, "Expect") || announced_length(request) > HTTP_DRAIN_MAX_BYTES;
 }
 
-// ---- body ------------------------------------------------------------------------------------------------------
+// ---- body -------------------------------------------------------------------------------------------------
 static enum MHD_Result collect(struct http_request *request, const char *bytes, size_t len)
 {
     request->received += (int64_t)len;
@@ -169,13 +176,15 @@ static enum MHD_Result collect(struct http_request *request, const char *bytes, 
     size_t total = atomic_fetch_add(&request->server->body_bytes, len) + len;
     request->body_counted += len;
     if (total > HTTP_BODIES_MAX_BYTES)
-        refuse_with(request, 503, ERROR_LIMIT, "try again in a moment", "too many request bodies are being received at once");
+        refuse_with(request, 503, ERROR_LIMIT, "try again in a moment",
+                    "too many request bodies are being received at once");
     else if (buffer_append(&request->body, bytes, len) < 0)
-        refuse_with(request, 413, ERROR_TOO_LARGE, "send less in one request", "the request body is larger than this server takes");
+        refuse_with(request, 413, ERROR_TOO_LARGE, "send less in one request",
+                    "the request body is larger than this server takes");
     return MHD_YES;
 }
 
-// ---- the whole request -----------------------------------------------------------------------------------------
+// ---- the whole request ------------------------------------------------------------------------------------
 struct MHD_Response *http_stopping_reply(struct http_server *server)
 {
     struct error error = ERROR_INIT;
@@ -211,8 +220,9 @@ static enum MHD_Result finish(struct http_request *request)
     return is_answered ? queue_answer(request) : MHD_NO; // gone: nobody is there to read an answer
 }
 
-enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url, const char *method,
-                                     const char *version, const char *upload, size_t *upload_size, void **state)
+enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url,
+                                     const char *method, const char *version, const char *upload,
+                                     size_t *upload_size, void **state)
 {
     (void)server;
     (void)mhd;
@@ -230,7 +240,8 @@ enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, c
     return result;
 }
 
-void http_exchange_completed(void *arg, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode code)
+void http_exchange_completed(void *arg, struct MHD_Connection *mhd, void **state,
+                             enum MHD_RequestTerminationCode code)
 {
     (void)mhd;
     struct http_server *server = arg;
@@ -246,7 +257,7 @@ void http_exchange_completed(void *arg, struct MHD_Connection *mhd, void **state
     http_server_count_active(server, -1);
 }
 
-// ---- what handlers ask -----------------------------------------------------------------------------------------
+// ---- what handlers ask ------------------------------------------------------------------------------------
 const char *http_request_body(const struct http_request *request, size_t *ret_len)
 {
     *ret_len = request->body.len;
@@ -255,7 +266,7 @@ const char *http_request_body(const struct http_request *request, size_t *ret_le
 
 void http_request_drop_body(struct http_request *request)
 {
-    release_body(request);
+    buffer_free(&request->body); // still counted: what was made of it is as large
 }
 
 bool http_request_peer(const struct http_request *request, struct ucred *ret)
@@ -264,6 +275,11 @@ bool http_request_peer(const struct http_request *request, struct ucred *ret)
         return false;
     *ret = request->connection->peer;
     return true;
+}
+
+int http_request_socket(const struct http_request *request)
+{
+    return request->connection ? request->connection->fd : -1;
 }
 
 void http_request_on_gone(struct http_request *request, http_gone_fn fn, void *arg)

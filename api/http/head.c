@@ -5,7 +5,8 @@
 
 static bool is_token_char(unsigned char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("!#$%&'*+-.^_`|~", c));
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
 static bool is_token(const char *text, size_t len)
@@ -32,19 +33,21 @@ const struct http_field *http_head_find(const struct http_head *head, const char
 // Fields of which a second one would make two readers see two requests. "Mcp-" stands for a whole family.
 static bool is_single(const struct http_field *field)
 {
-    static const char *const names[] = {"Host",         "Content-Length", "Transfer-Encoding", "Content-Type",
-                                        "Content-Encoding", "Origin",     "Authorization",     "Expect", "Upgrade"};
+    static const char *const names[] = {"Host",          "Content-Length",   "Transfer-Encoding",
+                                        "Content-Type",  "Content-Encoding", "Origin",
+                                        "Authorization", "Expect",           "Upgrade"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (is_named(field, names[i]))
             return true;
     return field->name_len > 4 && strncasecmp(field->name, "Mcp-", 4) == 0;
 }
 
-static int refuse(int *ret_status, int status, struct error *err, const char *what, const char *detail, size_t detail_len)
+static int refuse(int *ret_status, int status, struct error *err, const char *what, const char *detail,
+                  size_t detail_len)
 {
     *ret_status = status;
-    return error_set(err, ERROR_INVALID, "send a request head as HTTP/1.1 defines it", "%s%s%.*s", what, detail_len ? ": " : "",
-                     (int)(detail_len > 64 ? 64 : detail_len), detail);
+    return error_set(err, ERROR_INVALID, "send a request head as HTTP/1.1 defines it", "%s%s%.*s", what,
+                     detail_len ? ": " : "", (int)(detail_len > 64 ? 64 : detail_len), detail);
 }
 
 static int check_value(const struct http_field *field, int *ret_status, struct error *err)
@@ -52,7 +55,8 @@ static int check_value(const struct http_field *field, int *ret_status, struct e
     for (size_t i = 0; i < field->value_len; i++) {
         unsigned char c = (unsigned char)field->value[i];
         if ((c < 0x20 && c != '\t') || c == 0x7F)
-            return refuse(ret_status, 400, err, "a control character in the header", field->name, field->name_len);
+            return refuse(ret_status, 400, err, "a control character in the header", field->name,
+                          field->name_len);
     }
     return 0;
 }
@@ -67,8 +71,10 @@ static int check_field(const struct http_head *head, size_t at, int *ret_status,
     if (!is_single(field))
         return 0;
     for (size_t i = 0; i < at; i++)
-        if (head->fields[i].name_len == field->name_len && strncasecmp(head->fields[i].name, field->name, field->name_len) == 0)
-            return refuse(ret_status, 400, err, "this header may be there once only", field->name, field->name_len);
+        if (head->fields[i].name_len == field->name_len &&
+            strncasecmp(head->fields[i].name, field->name, field->name_len) == 0)
+            return refuse(ret_status, 400, err, "this header may be there once only", field->name,
+                          field->name_len);
     return 0;
 }
 
@@ -105,7 +111,8 @@ static int check_target(const char *target, int *ret_status, struct error *err)
     for (const char *at = target; *at; at++) {
         unsigned char c = (unsigned char)*at;
         if (c <= 0x20 || c >= 0x7F || strchr("\"<>\\^`{|}#", c) || (c == '%' && is_escape_of_control(at)))
-            return refuse(ret_status, 400, err, "the request target holds a character that targets cannot have", "", 0);
+            return refuse(ret_status, 400, err,
+                          "the request target holds a character that targets cannot have", "", 0);
     }
     return 0;
 }

@@ -16,8 +16,8 @@ struct http_head {
     bool has_too_many; // more fields than room
 };
 
-// 0, or -1 with err and *ret_status (400, 501, 505, 431). After a failure the connection must be closed: its framing
-// is in doubt.
+// 0, or -1 with err and *ret_status (400, 501, 505, 431). After a failure the connection must be closed: its
+// framing is in doubt.
 int http_head_check(const struct http_head *head, int *ret_status, struct error *err);
 // First field of that name (any case), or NULL.
 const struct http_field *http_head_find(const struct http_head *head, const char *name);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-static enum MHD_Result collect_field(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
-                                     size_t value_len)
+static enum MHD_Result collect_field(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len,
+                                     const char *value, size_t value_len)
 {
     (void)kind;
     struct http_head *head = arg;
@@ -14,12 +14,13 @@ static enum MHD_Result collect_field(void *arg, enum MHD_ValueKind kind, const c
         head->has_too_many = true;
         return MHD_NO;
     }
-    head->fields[head->field_count++] =
-        (struct http_field){.name = name, .name_len = name_len, .value = value ? value : "", .value_len = value ? value_len : 0};
+    head->fields[head->field_count++] = (struct http_field){
+        .name = name, .name_len = name_len, .value = value ? value : "", .value_len = value ? value_len : 0};
     return MHD_YES;
 }
 
-int http_head_read(struct http_request *request, const char *method, const char *version, int *ret_status, struct error *err)
+int http_head_read(struct http_request *request, const char *method, const char *version, int *ret_status,
+                   struct error *err)
 {
     struct http_head head; // its fields are filled as they are counted
     head.method = method;
@@ -92,7 +93,8 @@ const char *http_request_query(const struct http_request *request, const char *n
 {
     const char *value = NULL;
     size_t len;
-    if (MHD_lookup_connection_value_n(request->mhd, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, &len) != MHD_YES)
+    if (MHD_lookup_connection_value_n(request->mhd, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value,
+                                      &len) != MHD_YES)
         return NULL;
     return value ? value : "";
 }

@@ -1,10 +1,11 @@
-// The HTTP front shared by the MCP listener (loopback TCP) and the operator's listener (Unix socket): server life,
-// strict request heads, bodies with limits, answers from any thread, streams, and hang-ups of waiting clients.
+// The HTTP front shared by the MCP listener (loopback TCP) and the operator's listener (Unix socket): server
+// life, strict request heads, bodies with limits, answers from any thread, streams, and hang-ups of waiting
+// clients.
 //
-// A request is given to `handle` on an HTTP thread once its body is complete. The handler answers at once, or keeps
-// the pointer and answers later from any thread: exactly one http_respond, http_stream_start or http_upgrade a
-// request, also after on_gone (then it only releases). While nobody answered, the connection is suspended and holds
-// no thread. Handlers never block.
+// A request is given to `handle` on an HTTP thread once its body is complete. The handler answers at once, or
+// keeps the pointer and answers later from any thread: exactly one http_respond, http_stream_start or
+// http_upgrade a request, also after on_gone (then it only releases). While nobody answered, the connection
+// is suspended and holds no thread. Handlers never block.
 //
 //     static void handle(void *arg, struct http_request *request)
 //     {
@@ -12,24 +13,25 @@
 //         http_respond(request, &reply, mem_strdup("{}"), 2);
 //     }
 //
-// What the library below lets through unseen, and no check of ours can find: lines that end in a bare LF, a NUL byte
-// in a header value (the value ends there), folded header lines (they arrive as an oddly named header, which the
-// token check refuses where it can), chunk extensions, and blanks around the request line's parts. No second parser
-// stands behind this one, so none of them can smuggle a request to somebody else.
+// What the library below lets through unseen, and no check of ours can find: lines that end in a bare LF, a
+// NUL byte in a header value (the value ends there), folded header lines (they arrive as an oddly named
+// header, which the token check refuses where it can), chunk extensions, and blanks around the request line's
+// parts. No second parser stands behind this one, so none of them can smuggle a request to somebody else.
 #pragma once
 #include "controller/base/error.h"
 #include "controller/loop.h"
 #include <stddef.h>
 #include <sys/socket.h>
 
-#define HTTP_HEAD_MAX_BYTES (32 * 1024)               // whole head; larger ones the library refuses itself
-#define HTTP_BODY_MAX_BYTES (20 * 1024 * 1024)        // one body: 413 beyond
-#define HTTP_BODIES_MAX_BYTES (128 * 1024 * 1024)     // all bodies in memory at once: 503 beyond
-#define HTTP_DRAIN_MAX_BYTES (256LL * 1024 * 1024)    // of a refused body read and dropped, so that the answer arrives
+#define HTTP_HEAD_MAX_BYTES (32 * 1024)           // whole head; larger ones the library refuses itself
+#define HTTP_BODY_MAX_BYTES (20 * 1024 * 1024)    // one body: 413 beyond
+#define HTTP_BODIES_MAX_BYTES (128 * 1024 * 1024) // all bodies in memory at once: 503 beyond
+#define HTTP_DRAIN_MAX_BYTES                                                                                 \
+    (256LL * 1024 * 1024) // of a refused body read and dropped, so that the answer arrives
 #define HTTP_CONNECTIONS_MAX 1024
-#define HTTP_IDLE_MS (75 * 1000)                      // kept-alive connection without a request
-#define HTTP_UPLOAD_MS (60 * 1000)                    // from the request line to the body's last byte
-#define HTTP_REPLY_MS (120 * 1000)                    // for the client to read an answer (streams: no limit)
+#define HTTP_IDLE_MS (75 * 1000)   // kept-alive connection without a request
+#define HTTP_UPLOAD_MS (60 * 1000) // from the request line to the body's last byte
+#define HTTP_REPLY_MS (120 * 1000) // for the client to read an answer (streams: no limit)
 
 struct http_server;
 struct http_request;
@@ -38,18 +40,18 @@ struct http_stream;
 // Why a request is refused before its body is looked at.
 struct http_refusal {
     int status;
-    const char *allow;  // 405: the Allow header, static text
+    const char *allow; // 405: the Allow header, static text
     struct error error;
 };
 
 struct http_server_options {
     struct loop *loop;
-    int listen_fd;      // taken, also on failure: see http_listen_tcp and socket_listen_at
-    int thread_count;   // 1 or 2
-    bool has_peer;      // Unix socket: SO_PEERCRED is read for each connection
+    int listen_fd;         // taken, also on failure: see http_listen_tcp and socket_listen_at
+    int thread_count;      // 1 or 2
+    bool has_peer;         // Unix socket: SO_PEERCRED is read for each connection
     size_t body_max_bytes; // 0 = HTTP_BODY_MAX_BYTES
-    // HTTP thread, when the head is complete and its form was found right: true to go on, false with *refusal filled.
-    // May be NULL.
+    // HTTP thread, when the head is complete and its form was found right: true to go on, false with *refusal
+    // filled. May be NULL.
     bool (*check_head)(void *arg, struct http_request *request, struct http_refusal *refusal);
     void (*handle)(void *arg, struct http_request *request);
     // Words a refusal (of check_head or the server's own) as a JSON body; the result is freed by the server.
@@ -57,39 +59,44 @@ struct http_server_options {
     void *arg;
 };
 
-// host: a numeric loopback or other address. port 0 = any free one. Returns the descriptor; ERROR_UNAVAILABLE where
-// the port is taken, saying so.
+// host: a numeric loopback or other address. port 0 = any free one. Returns the descriptor; ERROR_UNAVAILABLE
+// where the port is taken, saying so.
 int http_listen_tcp(const char *host, int port, struct error *err);
 int http_listen_port(int fd); // the port a TCP socket is bound to, or -1
 
 int http_server_start(const struct http_server_options *options, struct http_server **ret, struct error *err);
-// Takes no new connection, answers every waiting request 503 (their on_gone run first), ends streams, joins the threads.
-// Requests may still be answered afterwards: that only releases them. Never on the loop or an HTTP thread.
+// Takes no new connection, answers every waiting request 503 (their on_gone run first), ends streams, joins
+// the threads. Requests may still be answered afterwards: that only releases them. Never on the loop or an
+// HTTP thread.
 void http_server_stop(struct http_server *server);
 struct http_server_stats {
     size_t connections, waiting, body_bytes;
 };
 void http_server_get_stats(struct http_server *server, struct http_server_stats *ret);
 
-// ---- the request: only inside check_head and handle, except the body, which lives until the answer -----------------
+// ---- the request: only inside check_head and handle, except the body, which lives until the answer
+// -----------------
 const char *http_request_method(const struct http_request *request);
 const char *http_request_path(const struct http_request *request); // decoded, without the query
-// The value without blanks around it, copied; NULL if absent. Headers that may come once are there at most once.
+// The value without blanks around it, copied; NULL if absent. Headers that may come once are there at most
+// once.
 char *http_request_header(const struct http_request *request, const char *name);
 bool http_request_has_header(const struct http_request *request, const char *name);
 size_t http_request_count_header(const struct http_request *request, const char *name);
 // The query argument's decoded value, "" if given without one, NULL if absent. Valid inside the handler.
 const char *http_request_query(const struct http_request *request, const char *name);
 const char *http_request_body(const struct http_request *request, size_t *ret_len); // NUL-terminated
-void http_request_drop_body(struct http_request *request); // frees it early; handler's thread
+void http_request_drop_body(struct http_request *request); // frees it early; it counts until the answer
 // Unix sockets only: who connected. False if not known.
 bool http_request_peer(const struct http_request *request, struct ucred *ret);
-// Inside handle, before it returns unanswered: fn runs at most once, on the loop thread, when the client hangs up (or
-// the server stops) before the answer. It never runs after http_respond returned on the loop thread.
+int http_request_socket(const struct http_request *request); // the connection, borrowed: for getsockopt only; -1 if not known
+// Inside handle, before it returns unanswered: fn runs at most once, on the loop thread, when the client
+// hangs up (or the server stops) before the answer. It never runs after http_respond returned on the loop
+// thread.
 typedef void (*http_gone_fn)(void *arg);
 void http_request_on_gone(struct http_request *request, http_gone_fn fn, void *arg);
 
-// ---- answers ---------------------------------------------------------------------------------------------------
+// ---- answers ----------------------------------------------------------------------------------------------
 struct http_header {
     const char *name, *value;
 };
@@ -102,17 +109,19 @@ struct http_reply {
 // body: allocated, taken; NULL with len 0 = empty.
 void http_respond(struct http_request *request, const struct http_reply *reply, char *body, size_t len);
 
-// An answer in pieces (chunked). The queue holds at most queue_max bytes. on_writable (NULL allowed) runs on the loop
-// thread when a queue that refused a piece is at most half full again; on_gone when the client hung up or the server
-// stops. After on_gone, and after http_stream_close, neither runs. Any thread; close exactly once, also after on_gone.
+// An answer in pieces (chunked). The queue holds at most queue_max bytes. on_writable (NULL allowed) runs on
+// the loop thread when a queue that refused a piece is at most half full again; on_gone when the client hung
+// up or the server stops. After on_gone, and after http_stream_close, neither runs. Any thread; close exactly
+// once, also after on_gone.
 struct http_stream_options {
     size_t queue_max;
     void (*on_writable)(void *arg);
     http_gone_fn on_gone;
     void *arg;
 };
-struct http_stream *http_stream_start(struct http_request *request, const struct http_reply *reply, const struct http_stream_options *options);
-// 0: queued whole. -1: nothing queued, because it does not fit now (errno EAGAIN), never can (EMSGSIZE) or the client
-// is gone (EPIPE).
+struct http_stream *http_stream_start(struct http_request *request, const struct http_reply *reply,
+                                      const struct http_stream_options *options);
+// 0: queued whole. -1: nothing queued, because it does not fit now (errno EAGAIN), never can (EMSGSIZE) or
+// the client is gone (EPIPE).
 int http_stream_write(struct http_stream *stream, const void *bytes, size_t len);
 void http_stream_close(struct http_stream *stream); // what is queued is still sent; then the answer ends

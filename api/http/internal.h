@@ -1,8 +1,9 @@
 // What the files of api/http share. Not for others.
 //
-// Life of a request: made at its request line, one reference for the library (dropped when the library completes the
-// request), one for the handler once it was handed over (dropped by its answer), one for the hang-up watch. Who changes
-// what: `lock` guards everything under it; the rest belongs to the connection's HTTP thread.
+// Life of a request: made at its request line, one reference for the library (dropped when the library
+// completes the request), one for the handler once it was handed over (dropped by its answer), one for the
+// hang-up watch. Who changes what: `lock` guards everything under it; the rest belongs to the connection's
+// HTTP thread.
 #pragma once
 #include "api/http/http.h"
 #include "controller/base/buffer.h"
@@ -12,8 +13,8 @@
 
 #define DEADLINE_NONE INT64_MAX
 
-// One socket. The sweep shuts it down when its deadline passes: the library's own timeout only sees silence, not a
-// client that drips a byte now and then.
+// One socket. The sweep shuts it down when its deadline passes: the library's own timeout only sees silence,
+// not a client that drips a byte now and then.
 struct http_connection {
     struct http_connection *next, *prev; // server->lock
     int fd;
@@ -73,25 +74,31 @@ void http_server_count_active(struct http_server *server, int change);
 void http_connection_set_deadline(struct http_connection *connection, int64_t deadline_ms); // NULL allowed
 // ---- exchange.c: the library's callbacks
 void *http_exchange_begin(void *server, const char *target, struct MHD_Connection *mhd);
-enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url, const char *method,
-                                     const char *version, const char *upload, size_t *upload_size, void **state);
-void http_exchange_completed(void *server, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode code);
+enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url,
+                                     const char *method, const char *version, const char *upload,
+                                     size_t *upload_size, void **state);
+void http_exchange_completed(void *server, struct MHD_Connection *mhd, void **state,
+                             enum MHD_RequestTerminationCode code);
 void http_request_ref(struct http_request *request);
 void http_request_unref(struct http_request *request);
 struct MHD_Response *http_reply_make(const struct http_reply *reply, char *body, size_t len);
 void http_reply_add_headers(struct MHD_Response *response, const struct http_reply *reply);
 // Makes the answer of a request unless it has one. Takes response. True if it became the answer.
-bool http_request_answer(struct http_request *request, int status, bool must_close, struct MHD_Response *response);
+bool http_request_answer(struct http_request *request, int status, bool must_close,
+                         struct MHD_Response *response);
 struct MHD_Response *http_stopping_reply(struct http_server *server);
 // ---- suspend.c
-bool http_request_suspend(struct http_request *request); // holding request->lock, on its HTTP thread; false = stopping
-bool http_request_claim_resume(struct http_request *request); // holding request->lock: true = then call the next, unlocked
+bool http_request_suspend(
+    struct http_request *request); // holding request->lock, on its HTTP thread; false = stopping
+bool http_request_claim_resume(
+    struct http_request *request); // holding request->lock: true = then call the next, unlocked
 void http_request_resume(struct http_request *request);
 void http_request_unwatch(struct http_request *request);
-// Ends the wait as a hang-up does; with a response (taken) it becomes the answer. on_gone runs on the loop thread, before
-// this returns where this is it.
+// Ends the wait as a hang-up does; with a response (taken) it becomes the answer. on_gone runs on the loop
+// thread, before this returns where this is it.
 void http_request_end_wait(struct http_request *request, int status, struct MHD_Response *response);
 // ---- stream.c
 void http_stream_free(struct http_stream *stream);
 // ---- head_read.c
-int http_head_read(struct http_request *request, const char *method, const char *version, int *ret_status, struct error *err);
+int http_head_read(struct http_request *request, const char *method, const char *version, int *ret_status,
+                   struct error *err);

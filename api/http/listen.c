@@ -32,7 +32,8 @@ int http_listen_tcp(const char *host, int port, struct error *err)
     union address address;
     socklen_t size = port >= 0 && port <= 65535 ? parse_address(host, port, &address) : 0;
     if (!size)
-        return error_set(err, ERROR_INVALID, "give a numeric address and a port from 0 to 65535", "cannot listen on %s port %d", host, port);
+        return error_set(err, ERROR_INVALID, "give a numeric address and a port from 0 to 65535",
+                         "cannot listen on %s port %d", host, port);
     CLEANUP_CLOSE int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int on = 1;
     if (fd < 0)
@@ -40,8 +41,10 @@ int http_listen_tcp(const char *host, int port, struct error *err)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (bind(fd, &address.any, size) < 0 || listen(fd, 512) < 0) {
         if (errno == EADDRINUSE)
-            return error_set(err, ERROR_UNAVAILABLE, "stop the program that listens there, or choose another port with CHAT2SHELL_PORT",
-                             "port %d on %s is already in use", port, host);
+            return error_set(
+                err, ERROR_UNAVAILABLE,
+                "stop the program that listens there, or choose another port with CHAT2SHELL_PORT",
+                "port %d on %s is already in use", port, host);
         return error_errno(err, errno, NULL, "cannot listen on %s port %d", host, port);
     }
     return TAKE_FD(fd);

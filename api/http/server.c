@@ -39,7 +39,7 @@ void http_server_count_active(struct http_server *server, int change)
     pthread_mutex_unlock(&server->lock);
 }
 
-// ---- connections -----------------------------------------------------------------------------------------------
+// ---- connections ------------------------------------------------------------------------------------------
 void http_connection_set_deadline(struct http_connection *connection, int64_t deadline_ms)
 {
     if (connection)
@@ -81,7 +81,8 @@ static void connection_closed(struct http_server *server, void **context)
     free(connection);
 }
 
-static void connection_changed(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode code)
+static void connection_changed(void *arg, struct MHD_Connection *mhd, void **context,
+                               enum MHD_ConnectionNotificationCode code)
 {
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         connection_started(arg, mhd, context);
@@ -114,7 +115,7 @@ static void stop_sweep(void *arg)
     server->sweep = NULL;
 }
 
-// ---- start and stop --------------------------------------------------------------------------------------------
+// ---- start and stop ---------------------------------------------------------------------------------------
 static struct MHD_Daemon *start_daemon(struct http_server *server)
 {
     const struct http_server_options *options = &server->options;
@@ -130,8 +131,9 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
         {MHD_OPTION_END, 0, NULL},
     };
     return MHD_start_daemon(flags, 0, NULL, NULL, http_exchange_access, server, MHD_OPTION_ARRAY, items,
-                            MHD_OPTION_URI_LOG_CALLBACK, http_exchange_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
-                            http_exchange_completed, server, MHD_OPTION_NOTIFY_CONNECTION, connection_changed, server, MHD_OPTION_END);
+                            MHD_OPTION_URI_LOG_CALLBACK, http_exchange_begin, server,
+                            MHD_OPTION_NOTIFY_COMPLETED, http_exchange_completed, server,
+                            MHD_OPTION_NOTIFY_CONNECTION, connection_changed, server, MHD_OPTION_END);
 }
 
 int http_server_start(const struct http_server_options *options, struct http_server **ret, struct error *err)
@@ -148,7 +150,8 @@ int http_server_start(const struct http_server_options *options, struct http_ser
         int saved = errno;
         close(options->listen_fd);
         http_server_unref(server);
-        return error_errno(err, saved, "raise the limit on open files and threads", "cannot start the HTTP server");
+        return error_errno(err, saved, "raise the limit on open files and threads",
+                           "cannot start the HTTP server");
     }
     loop_call(options->loop, start_sweep, server);
     *ret = server;
@@ -181,7 +184,8 @@ static void drain(struct http_server *server)
 {
     int64_t end_ms = boot_time_now().ms + DRAIN_MS;
     pthread_mutex_lock(&server->lock);
-    for (int64_t left_ms = DRAIN_MS; server->active_count && left_ms > 0; left_ms = end_ms - boot_time_now().ms)
+    for (int64_t left_ms = DRAIN_MS; server->active_count && left_ms > 0;
+         left_ms = end_ms - boot_time_now().ms)
         thread_cond_wait_ms(&server->drained, &server->lock, left_ms);
     while (server->suspended_count) // the library aborts if one is left
         pthread_cond_wait(&server->drained, &server->lock);

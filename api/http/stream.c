@@ -1,5 +1,5 @@
-// Answers in pieces: a bounded queue between a writer on any thread and the library's reader on the HTTP thread. The
-// reader suspends the connection while the queue is empty.
+// Answers in pieces: a bounded queue between a writer on any thread and the library's reader on the HTTP
+// thread. The reader suspends the connection while the queue is empty.
 #include "api/http/internal.h"
 #include "controller/base/memory.h"
 #include <errno.h>
@@ -68,14 +68,16 @@ static ssize_t read_piece(void *arg, uint64_t position, char *bytes, size_t max)
     return result;
 }
 
-struct http_stream *http_stream_start(struct http_request *request, const struct http_reply *reply, const struct http_stream_options *options)
+struct http_stream *http_stream_start(struct http_request *request, const struct http_reply *reply,
+                                      const struct http_stream_options *options)
 {
     struct http_stream *stream = mem_alloc(sizeof(*stream));
     stream->request = request;
     stream->queue = (struct buffer)BUFFER_INIT(options->queue_max);
     stream->on_writable = options->on_writable;
     stream->arg = options->arg;
-    struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * 1024, read_piece, stream, NULL);
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * 1024, read_piece, stream, NULL);
     if (!response)
         abort(); // out of memory
     http_reply_add_headers(response, reply);

@@ -1,6 +1,6 @@
-// Waiting requests: their connection is suspended and holds no thread. The library does not notice a client that hangs
-// up meanwhile, so the loop watches the socket. Exactly one party clears is_suspended and resumes: the answer, the
-// hang-up or the server's stop.
+// Waiting requests: their connection is suspended and holds no thread. The library does not notice a client
+// that hangs up meanwhile, so the loop watches the socket. Exactly one party clears is_suspended and resumes:
+// the answer, the hang-up or the server's stop.
 #include "api/http/internal.h"
 #include <assert.h>
 #include <sys/epoll.h>
@@ -63,7 +63,8 @@ bool http_request_suspend(struct http_request *request)
     if (request->watch || !request->connection)
         return true;
     http_request_ref(request);
-    request->watch = loop_watch(request->server->options.loop, request->connection->fd, EPOLLRDHUP, watched, request);
+    request->watch =
+        loop_watch(request->server->options.loop, request->connection->fd, EPOLLRDHUP, watched, request);
     if (!request->watch)
         http_request_unref(request);
     return true;

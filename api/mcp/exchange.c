@@ -1,4 +1,5 @@
 #include "api/mcp/exchange.h"
+#include "api/mcp/front.h"
 #include "controller/base/buffer.h"
 #include "controller/base/memory.h"
 #include <string.h>
@@ -17,8 +18,26 @@ static void exchange_free(struct mcp_exchange *exchange)
     free(exchange);
 }
 
-// ---- the HTTP answer -----------------------------------------------------------------------------------------------
+// ---- the HTTP answer --------------------------------------------------------------------------------------
 static const struct http_reply json_reply = {.status = 200, .content_type = "application/json"};
+static const struct http_reply event_reply = {
+    .status = 200,
+    .content_type = "text/event-stream",
+    .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
+};
+
+// A stream of one event. The JSON holds no raw line ends.
+static char *wrap_event(char *taken, size_t *len)
+{
+    CLEANUP_FREE char *body = taken;
+    static const char head[] = "event: message\ndata: ", tail[] = "\n\n";
+    char *text = mem_alloc(*len + sizeof(head) + sizeof(tail));
+    memcpy(text, head, sizeof(head) - 1);
+    memcpy(text + sizeof(head) - 1, body, *len);
+    memcpy(text + sizeof(head) - 1 + *len, tail, sizeof(tail));
+    *len += sizeof(head) - 1 + sizeof(tail) - 1;
+    return text;
+}
 
 static char *join_answers(struct mcp_exchange *exchange, size_t *ret_len)
 {
@@ -30,7 +49,9 @@ static char *join_answers(struct mcp_exchange *exchange, size_t *ret_len)
         buffer_append_char(&joined, joined.len ? ',' : '[');
         if (joined.len + call->answer_len + 2 > joined.max) { // leave the rest out rather than the whole
             free(call->answer);
-            call->answer = jsonrpc_error_text(call->message.id, JSONRPC_INTERNAL_ERROR, "the batch's answers are too large together", NULL, &call->answer_len);
+            call->answer =
+                jsonrpc_error_text(call->message.id, JSONRPC_INTERNAL_ERROR,
+                                   "the batch's answers are too large together", NULL, &call->answer_len);
         }
         buffer_append(&joined, call->answer, call->answer_len);
     }
@@ -45,7 +66,9 @@ static void respond(struct mcp_exchange *exchange)
 {
     size_t len = exchange->calls[0].answer_len;
     char *body = exchange->is_batch ? join_answers(exchange, &len) : TAKE_PTR(exchange->calls[0].answer);
-    struct http_reply reply = json_reply;
+    struct http_reply reply = exchange->is_event ? event_reply : json_reply;
+    if (body && exchange->is_event)
+        body = wrap_event(body, &len);
     if (body)
         reply.status = exchange->is_batch ? 200 : exchange->http_status;
     else
@@ -70,7 +93,7 @@ static void release(struct mcp_exchange *exchange)
         respond(exchange);
 }
 
-// ---- answers of calls ----------------------------------------------------------------------------------------------
+// ---- answers of calls -------------------------------------------------------------------------------------
 static void put_answer(struct mcp_call *call, int http_status, char *answer, size_t len)
 {
     struct mcp_exchange *exchange = call->exchange;
@@ -106,7 +129,7 @@ static void refuse(struct mcp_call *call, struct mcp_problem *problem)
     mcp_call_error(call, problem->http_status, problem->code, problem->message, problem->data);
 }
 
-// ---- one message -----------------------------------------------------------------------------------------------------
+// ---- one message ------------------------------------------------------------------------------------------
 static void run_request(struct mcp_call *call)
 {
     struct mcp_problem problem = {0};
@@ -132,7 +155,8 @@ static void run_response(struct mcp_call *call)
     const struct mcp_revision *revision = mcp_revision_find(call->exchange->headers.version);
     call->message.id = NULL; // it is not the id of a request of theirs
     if (revision && revision->era == MCP_MODERN)
-        mcp_call_error(call, 400, JSONRPC_INVALID_REQUEST, "clients send no responses in this protocol revision", NULL);
+        mcp_call_error(call, 400, JSONRPC_INVALID_REQUEST,
+                       "clients send no responses in this protocol revision", NULL);
     else
         mcp_call_nothing(call); // nothing was asked, so nothing waits for it
 }
@@ -155,7 +179,7 @@ static void run_message(struct mcp_call *call)
     }
 }
 
-// ---- the whole -------------------------------------------------------------------------------------------------------
+// ---- the whole --------------------------------------------------------------------------------------------
 static void gone(void *arg) // loop thread; never after the answer
 {
     struct mcp_exchange *exchange = arg;
@@ -166,7 +190,8 @@ static void gone(void *arg) // loop thread; never after the answer
     release(exchange);
 }
 
-static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_request *request, json_t *body, size_t count)
+static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_request *request,
+                                         json_t *body, size_t count)
 {
     struct mcp_exchange *exchange = mem_alloc(sizeof(*exchange) + count * sizeof(exchange->calls[0]));
     atomic_fetch_add(&server->refs, 1);
@@ -174,6 +199,7 @@ static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_
     exchange->http = request;
     exchange->body = body;
     exchange->count = exchange->pending = count;
+    exchange->is_event = mcp_request_form(request) == MCP_FORM_EVENT;
     exchange->headers = (struct mcp_headers){.version = http_request_header(request, "MCP-Protocol-Version"),
                                              .method = http_request_header(request, "Mcp-Method"),
                                              .name = http_request_header(request, "Mcp-Name")};
@@ -200,20 +226,34 @@ static void start_batch(struct mcp_exchange *exchange)
     release(exchange);
 }
 
+static void refuse_text(struct http_request *request, int code, const char *message)
+{
+    size_t len;
+    char *text = jsonrpc_error_text(NULL, code, message, NULL, &len);
+    struct http_reply reply = json_reply;
+    reply.status = 400;
+    http_respond(request, &reply, text, len);
+}
+
 void mcp_exchange_start(struct mcp_server *server, struct http_request *request)
 {
     size_t len;
     const char *bytes = http_request_body(request, &len);
     struct error error = ERROR_INIT;
     json_t *body = NULL;
+    if (jsonrpc_has_too_many_values(bytes, len)) {
+        refuse_text(request, JSONRPC_INVALID_REQUEST, "the message holds more than 100000 values");
+        return;
+    }
     if (json_parse_with_nul(bytes, len, &body, &error) < 0) {
-        char *text = jsonrpc_error_text(NULL, JSONRPC_PARSE_ERROR, error.message, NULL, &len);
-        http_respond(request, &(struct http_reply){.status = 400, .content_type = "application/json"}, text, len);
+        refuse_text(request, JSONRPC_PARSE_ERROR, error.message);
         return;
     }
     http_request_drop_body(request);
     size_t count = json_is_array(body) ? json_array_size(body) : 1;
-    count = count < 1 ? 1 : count > MCP_BATCH_MAX ? MCP_BATCH_MAX : count; // refused before the surplus matters
+    count = count < 1               ? 1
+            : count > MCP_BATCH_MAX ? MCP_BATCH_MAX
+                                    : count; // refused before the surplus matters
     struct mcp_exchange *exchange = exchange_new(server, request, body, count);
     http_request_on_gone(request, gone, exchange);
     if (json_is_array(body)) {

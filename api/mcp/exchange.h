@@ -1,5 +1,5 @@
-// One POST: its messages, their answers, and the one HTTP answer when the last is there. A batch is several calls of one
-// exchange; a single message is a batch of one whose answer is not put into an array.
+// One POST: its messages, their answers, and the one HTTP answer when the last is there. A batch is several
+// calls of one exchange; a single message is a batch of one whose answer is not put into an array.
 #pragma once
 #include "api/http/http.h"
 #include "api/mcp/revision.h"
@@ -37,6 +37,7 @@ struct mcp_exchange {
     size_t pending;       // calls without an answer, and holds
     int http_status;      // of a single message
     bool is_batch;
+    bool is_event; // the client takes its answer as an event only
     size_t count;
     struct mcp_call calls[];
 };

@@ -19,7 +19,8 @@ static bool is_port(const char *text, size_t len)
 static bool is_name_with_port(const char *host, size_t len, const char *name)
 {
     size_t name_len = strlen(name);
-    return len >= name_len && strncasecmp(host, name, name_len) == 0 && is_port(host + name_len, len - name_len);
+    return len >= name_len && strncasecmp(host, name, name_len) == 0 &&
+           is_port(host + name_len, len - name_len);
 }
 
 static bool is_ours(const char *host, size_t len, const char *own_host)
@@ -69,7 +70,8 @@ bool mcp_media_type_is_json(const char *content_type)
 static bool is_excluded(const char *parameters, size_t len)
 {
     for (size_t i = 0; i + 2 < len; i++) {
-        if ((parameters[i] | 0x20) != 'q' || parameters[i + 1] != '=' || (i && !strchr("; \t", parameters[i - 1])))
+        if ((parameters[i] | 0x20) != 'q' || parameters[i + 1] != '=' ||
+            (i && !strchr("; \t", parameters[i - 1])))
             continue;
         const char *value = parameters + i + 2;
         size_t digits = strspn(value, "0.");
@@ -78,23 +80,40 @@ static bool is_excluded(const char *parameters, size_t len)
     return false;
 }
 
-bool mcp_accept_allows_json(const char *accept)
+// Whether the list names this range: 1 yes, 0 excluded by q=0, -1 not named.
+static int find_range(const char *accept, const char *range)
+{
+    for (const char *at = accept; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        at = skip_blanks(at);
+        size_t len = strcspn(at, ","), type_len = strcspn(at, ";,");
+        if (is_media_type(at, type_len, range))
+            return !is_excluded(at + type_len, len - type_len);
+    }
+    return -1;
+}
+
+enum mcp_answer_form mcp_accept_form(const char *accept)
 {
     static const char *const ranges[] = {"application/json", "application/*", "*/*"}; // the most exact one decides
     if (!accept || !*skip_blanks(accept))
-        return true;
-    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
-        for (const char *at = accept; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-            at = skip_blanks(at);
-            size_t len = strcspn(at, ","), type_len = strcspn(at, ";,");
-            if (is_media_type(at, type_len, ranges[i]))
-                return !is_excluded(at + type_len, len - type_len);
-        }
-    }
-    return false;
+        return MCP_FORM_JSON;
+    int found = -1;
+    for (size_t i = 0; i < ARRAY_LEN(ranges) && found < 0; i++)
+        found = find_range(accept, ranges[i]);
+    if (found > 0)
+        return MCP_FORM_JSON;
+    return find_range(accept, "text/event-stream") > 0 ? MCP_FORM_EVENT : MCP_FORM_NONE;
 }
 
-static bool refuse(struct http_refusal *refusal, int status, enum error_code code, const char *hint, const char *message)
+enum mcp_answer_form mcp_request_form(const struct http_request *request)
+{
+    CLEANUP_FREE char *accept = http_request_header(request, "Accept");
+    bool is_one = http_request_count_header(request, "Accept") <= 1; // several lines: lenient
+    return is_one ? mcp_accept_form(accept) : MCP_FORM_JSON;
+}
+
+static bool refuse(struct http_refusal *refusal, int status, enum error_code code, const char *hint,
+                   const char *message)
 {
     refusal->status = status;
     error_set(&refusal->error, code, hint, "%s", message);
@@ -106,9 +125,11 @@ static bool check_origin(struct http_request *request, const char *own_host, str
     CLEANUP_FREE char *host = http_request_header(request, "Host");
     CLEANUP_FREE char *origin = http_request_header(request, "Origin");
     if (!host || !mcp_host_is_ours(host, own_host))
-        return refuse(refusal, 403, ERROR_REFUSED, "connect to 127.0.0.1 or localhost by that name", "the Host header does not name this machine");
+        return refuse(refusal, 403, ERROR_REFUSED, "connect to 127.0.0.1 or localhost by that name",
+                      "the Host header does not name this machine");
     if (origin && !mcp_origin_is_ours(origin, own_host))
-        return refuse(refusal, 403, ERROR_REFUSED, "web pages cannot use this server", "requests from this Origin are refused");
+        return refuse(refusal, 403, ERROR_REFUSED, "web pages cannot use this server",
+                      "requests from this Origin are refused");
     return true;
 }
 
@@ -121,10 +142,12 @@ static bool check_route(struct http_request *request, struct http_refusal *refus
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
         if (strcmp(path, routes[i].path) != 0)
             continue;
-        if (strcmp(method, routes[i].method) == 0 || (strcmp(method, "HEAD") == 0 && strstr(routes[i].allow, "HEAD")))
+        if (strcmp(method, routes[i].method) == 0 ||
+            (strcmp(method, "HEAD") == 0 && strstr(routes[i].allow, "HEAD")))
             return true;
         refusal->allow = routes[i].allow;
-        return refuse(refusal, 405, ERROR_UNSUPPORTED, "use the method that the Allow header names", "this path does not take that method");
+        return refuse(refusal, 405, ERROR_UNSUPPORTED, "use the method that the Allow header names",
+                      "this path does not take that method");
     }
     return refuse(refusal, 404, ERROR_NOT_FOUND, "the MCP endpoint is " MCP_PATH, "nothing is at this path");
 }
@@ -137,11 +160,13 @@ bool mcp_check_front(struct http_request *request, const char *own_host, struct 
         return true;
     CLEANUP_FREE char *type = http_request_header(request, "Content-Type");
     if (!type || !mcp_media_type_is_json(type))
-        return refuse(refusal, 415, ERROR_INVALID, "send Content-Type: application/json", "the request body must be JSON");
+        return refuse(refusal, 415, ERROR_INVALID, "send Content-Type: application/json",
+                      "the request body must be JSON");
     if (http_request_has_header(request, "Content-Encoding"))
-        return refuse(refusal, 415, ERROR_INVALID, "send the body as it is", "coded request bodies are not understood");
-    CLEANUP_FREE char *accept = http_request_header(request, "Accept");
-    if (http_request_count_header(request, "Accept") <= 1 && !mcp_accept_allows_json(accept))
-        return refuse(refusal, 406, ERROR_INVALID, "accept application/json", "answers are JSON, which the Accept header excludes");
+        return refuse(refusal, 415, ERROR_INVALID, "send the body as it is",
+                      "coded request bodies are not understood");
+    if (mcp_request_form(request) == MCP_FORM_NONE)
+        return refuse(refusal, 406, ERROR_INVALID, "accept application/json",
+                      "answers are JSON, which the Accept header excludes");
     return true;
 }

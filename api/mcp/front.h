@@ -1,5 +1,6 @@
-// What a request to the MCP listener must look like before its body is read: who it is for (Host), from where (Origin),
-// which path and method, and which media types. Pure functions over header values, and the check the HTTP front calls.
+// What a request to the MCP listener must look like before its body is read: who it is for (Host), from where
+// (Origin), which path and method, and which media types. Pure functions over header values, and the check
+// the HTTP front calls.
 #pragma once
 #include "api/http/http.h"
 
@@ -10,7 +11,10 @@ bool mcp_host_is_ours(const char *host, const char *own_host);
 // An http or https origin whose host is ours.
 bool mcp_origin_is_ours(const char *origin, const char *own_host);
 bool mcp_media_type_is_json(const char *content_type); // parameters and case ignored
-// NULL (absent) and anything that does not exclude JSON. Event streams alone are not made, so they exclude it.
-bool mcp_accept_allows_json(const char *accept);
+// How an answer may come. NULL (absent) and anything that does not exclude JSON is JSON; a client that takes
+// event streams only gets its answer as the one event of a stream.
+enum mcp_answer_form { MCP_FORM_JSON, MCP_FORM_EVENT, MCP_FORM_NONE };
+enum mcp_answer_form mcp_accept_form(const char *accept);
+enum mcp_answer_form mcp_request_form(const struct http_request *request);
 // The ladder up to the body. own_host: the configured address.
 bool mcp_check_front(struct http_request *request, const char *own_host, struct http_refusal *refusal);

@@ -2,6 +2,22 @@
 #include "controller/base/memory.h"
 #include <string.h>
 
+bool jsonrpc_has_too_many_values(const char *bytes, size_t len)
+{
+    size_t count = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < len && count <= JSONRPC_VALUES_MAX; i++) {
+        char c = bytes[i];
+        if (in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            in_string = !in_string;
+        else
+            count += !in_string && (c == ',' || c == '[' || c == '{');
+    }
+    return count > JSONRPC_VALUES_MAX;
+}
+
 static void set_invalid(struct jsonrpc_message *message, const char *problem)
 {
     message->kind = JSONRPC_INVALID;
@@ -42,10 +58,12 @@ void jsonrpc_classify(const json_t *value, struct jsonrpc_message *ret)
 }
 
 // {"jsonrpc":"2.0","id":ID,"KEY":VALUE}
-static char *write_message(const json_t *id, const char *key, const char *value, size_t value_len, size_t *ret_len)
+static char *write_message(const json_t *id, const char *key, const char *value, size_t value_len,
+                           size_t *ret_len)
 {
     CLEANUP_FREE char *id_text = id ? json_to_text(id) : NULL;
-    CLEANUP_FREE char *head = mem_format("{\"jsonrpc\":\"2.0\",%s%s%s\"%s\":", id ? "\"id\":" : "", id ? id_text : "", id ? "," : "", key);
+    CLEANUP_FREE char *head = mem_format("{\"jsonrpc\":\"2.0\",%s%s%s\"%s\":", id ? "\"id\":" : "",
+                                         id ? id_text : "", id ? "," : "", key);
     size_t head_len = strlen(head);
     char *text = mem_alloc(head_len + value_len + 2);
     memcpy(text, head, head_len);

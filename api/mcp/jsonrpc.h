@@ -1,5 +1,6 @@
-// JSON-RPC 2.0 messages: what one value is, and how answers are written. An id is echoed as it came, type and value;
-// integers beyond 64 bits cannot be read by the JSON library and are refused with the whole text as a parse error.
+// JSON-RPC 2.0 messages: what one value is, and how answers are written. An id is echoed as it came, type and
+// value; integers beyond 64 bits cannot be read by the JSON library and are refused with the whole text as a
+// parse error.
 #pragma once
 #include "controller/base/json.h"
 
@@ -21,9 +22,13 @@ struct jsonrpc_message { // borrows from the value it was read from
     const json_t *params; // object, or NULL (absent and null alike)
     const char *problem;  // JSONRPC_INVALID: the sentence
 };
+// More values than any message needs: parsed, they would take many times the text's size. Looked at before parsing.
+#define JSONRPC_VALUES_MAX 100000
+bool jsonrpc_has_too_many_values(const char *bytes, size_t len);
 void jsonrpc_classify(const json_t *value, struct jsonrpc_message *ret);
 
-// Both are allocated texts; *ret_len (NULL allowed) their length. id NULL = left out. data's reference is taken.
+// Both are allocated texts; *ret_len (NULL allowed) their length. id NULL = left out. data's reference is
+// taken.
 char *jsonrpc_error_text(const json_t *id, int code, const char *message, json_t *data, size_t *ret_len);
 // result: JSON text of result_len bytes, put in as it is.
 char *jsonrpc_result_text(const json_t *id, const char *result, size_t result_len, size_t *ret_len);

@@ -6,14 +6,18 @@
 #define SERVER_NAME "chat2shell"
 #define LIST_TTL_MS 300000
 static const char instructions[] =
-    "A full shell in disposable sandboxes. Start with sandbox_create (no arguments for a fresh workspace) and use its sandbox.id as "
-    "sandbox_id everywhere. Run commands with bash; follow long ones with bash_poll and end them with bash_stop. Files: read, write, "
-    "edit, search, tree. sandbox_expose publishes a TCP port. A host directory needs the operator's approval once: pass workspace_path "
+    "A full shell in disposable sandboxes. Start with sandbox_create (no arguments for a fresh workspace) "
+    "and use its sandbox.id as "
+    "sandbox_id everywhere. Run commands with bash; follow long ones with bash_poll and end them with "
+    "bash_stop. Files: read, write, "
+    "edit, search, tree. sandbox_expose publishes a TCP port. A host directory needs the operator's approval "
+    "once: pass workspace_path "
     "and follow the answer. Destroy sandboxes that are done with; idle ones end after 24 hours.";
 
 static json_t *server_info(void)
 {
-    return json_pack("{s:s, s:s, s:s}", "name", SERVER_NAME, "title", "chat2shell", "version", CHAT2SHELL_VERSION);
+    return json_pack("{s:s, s:s, s:s}", "name", SERVER_NAME, "title", "chat2shell", "version",
+                     CHAT2SHELL_VERSION);
 }
 
 void mcp_finish_result(json_t *result, enum mcp_era era)
@@ -38,7 +42,7 @@ static void set_cache_hints(json_t *result)
     json_object_set_new(result, "cacheScope", json_string("private"));
 }
 
-// ---- handshake -------------------------------------------------------------------------------------------------------
+// ---- handshake --------------------------------------------------------------------------------------------
 static void run_initialize(struct mcp_call *call)
 {
     const char *asked = json_get_text(call->message.params, "protocolVersion");
@@ -48,8 +52,8 @@ static void run_initialize(struct mcp_call *call)
     }
     const struct mcp_revision *revision = mcp_revision_find(asked);
     const char *spoken = revision && revision->era == MCP_LEGACY ? revision->name : MCP_NEWEST_LEGACY;
-    answer(call, json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", spoken, "capabilities", "tools", "serverInfo", server_info(),
-                           "instructions", instructions));
+    answer(call, json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", spoken, "capabilities", "tools",
+                           "serverInfo", server_info(), "instructions", instructions));
 }
 
 static void run_ping(struct mcp_call *call)
@@ -59,12 +63,13 @@ static void run_ping(struct mcp_call *call)
 
 static void run_discover(struct mcp_call *call)
 {
-    json_t *result = json_pack("{s:o, s:{s:{}}, s:s}", "supportedVersions", mcp_modern_revisions(), "capabilities", "tools", "instructions", instructions);
+    json_t *result = json_pack("{s:o, s:{s:{}}, s:s}", "supportedVersions", mcp_modern_revisions(),
+                               "capabilities", "tools", "instructions", instructions);
     set_cache_hints(result);
     answer(call, result);
 }
 
-// ---- tools -----------------------------------------------------------------------------------------------------------
+// ---- tools ------------------------------------------------------------------------------------------------
 char *mcp_list_text(const struct catalogue *catalogue, enum mcp_era era, size_t *ret_len)
 {
     CLEANUP_JSON json_t *result = json_copy(catalogue->list);
@@ -82,7 +87,8 @@ static void run_tools_list(struct mcp_call *call)
     if (cursor && !json_is_null(cursor)) // there is one page, so no cursor was ever given out
         mcp_call_error(call, 200, JSONRPC_INVALID_PARAMS, "params.cursor is not one of this server's", NULL);
     else
-        mcp_call_result(call, call->exchange->server->list_texts[call->era], call->exchange->server->list_lens[call->era]);
+        mcp_call_result(call, call->exchange->server->list_texts[call->era],
+                        call->exchange->server->list_lens[call->era]);
 }
 
 static void tool_finished(void *arg, json_t *result)
@@ -99,7 +105,8 @@ static void run_tools_call(struct mcp_call *call)
     const struct tool *tool = name ? tool_find(name) : NULL;
     json_t *arguments = json_object_get(call->message.params, "arguments");
     if (!tool) {
-        CLEANUP_FREE char *message = name ? mem_format("unknown tool: %.64s", name) : mem_strdup("params.name must be a string: the tool's name");
+        CLEANUP_FREE char *message = name ? mem_format("unknown tool: %.64s", name)
+                                          : mem_strdup("params.name must be a string: the tool's name");
         mcp_call_error(call, 200, JSONRPC_INVALID_PARAMS, message, NULL);
         return;
     }
@@ -110,10 +117,11 @@ static void run_tools_call(struct mcp_call *call)
     arguments = json_is_object(arguments) ? json_incref(arguments) : json_object();
     struct mcp_server *server = call->exchange->server;
     call->has_tool = true;
-    tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool, arguments, tool_finished, call);
+    tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool, arguments,
+                    tool_finished, call);
 }
 
-// ---- table -----------------------------------------------------------------------------------------------------------
+// ---- table ------------------------------------------------------------------------------------------------
 static const struct method {
     const char *name;
     bool is_of[2]; // by era

@@ -43,7 +43,8 @@ static bool is_modern(const char *name)
     return revision && revision->era == MCP_MODERN;
 }
 
-static int refuse(struct mcp_problem *problem, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int refuse(struct mcp_problem *problem, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static int refuse(struct mcp_problem *problem, int code, const char *format, ...)
 {
     va_list args;
@@ -62,7 +63,8 @@ static const json_t *envelope(const struct jsonrpc_message *message)
     return json_object_get(message->params, "_meta");
 }
 
-int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers *headers, enum mcp_era *ret, struct mcp_problem *problem)
+int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers *headers, enum mcp_era *ret,
+                 struct mcp_problem *problem)
 {
     bool has_envelope = json_object_get(envelope(message), MCP_META_VERSION) != NULL;
     bool is_initialize = strcmp(message->method, "initialize") == 0;
@@ -74,16 +76,22 @@ int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers
         return 0;
     }
     if (is_modern(headers->version))
-        return is_initialize ? refuse(problem, MCP_HEADER_MISMATCH, "initialize belongs to revisions before %s, but the MCP-Protocol-Version header names it",
-                                      MCP_MODERN_REVISION)
-                             : refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s in revision %s", MCP_META_VERSION, headers->version);
+        return is_initialize
+                   ? refuse(problem, MCP_HEADER_MISMATCH,
+                            "initialize belongs to revisions before %s, but the MCP-Protocol-Version header "
+                            "names it",
+                            MCP_MODERN_REVISION)
+                   : refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s in revision %s",
+                            MCP_META_VERSION, headers->version);
     if (!is_initialize && headers->version && !mcp_revision_find(headers->version))
         return refuse(problem, JSONRPC_INVALID_REQUEST,
-                      "MCP-Protocol-Version %.32s is not spoken here; accepted are 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28", headers->version);
+                      "MCP-Protocol-Version %.32s is not spoken here; accepted are 2025-03-26, 2025-06-18, "
+                      "2025-11-25 and 2026-07-28",
+                      headers->version);
     return 0;
 }
 
-// ---- header values that may be base64 ----------------------------------------------------------------------------
+// ---- header values that may be base64 ---------------------------------------------------------------------
 static char *decode_base64(const char *text, size_t len)
 {
     CLEANUP_FREE char *coded = mem_strndup(text, len);
@@ -110,14 +118,16 @@ static char *decode_header(const char *value)
     return mem_strdup(value);
 }
 
-// ---- modern requests ---------------------------------------------------------------------------------------------
+// ---- modern requests --------------------------------------------------------------------------------------
 static int check_envelope(const struct jsonrpc_message *message, struct mcp_problem *problem)
 {
     const json_t *meta = envelope(message);
     if (!json_is_string(json_object_get(meta, MCP_META_VERSION)))
-        return refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s, a string", MCP_META_VERSION);
+        return refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s, a string",
+                      MCP_META_VERSION);
     if (!json_is_object(json_object_get(meta, MCP_META_CAPABILITIES)))
-        return refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s, an object", MCP_META_CAPABILITIES);
+        return refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s, an object",
+                      MCP_META_CAPABILITIES);
     return 0;
 }
 
@@ -127,7 +137,8 @@ static int check_revision(const struct jsonrpc_message *message, struct mcp_prob
     if (is_modern(name))
         return 0;
     refuse(problem, MCP_UNSUPPORTED_VERSION, "protocol revision %.32s is not spoken here", name);
-    problem->data = json_pack("{s:o, s:O}", "supported", mcp_modern_revisions(), "requested", json_object_get(envelope(message), MCP_META_VERSION));
+    problem->data = json_pack("{s:o, s:O}", "supported", mcp_modern_revisions(), "requested",
+                              json_object_get(envelope(message), MCP_META_VERSION));
     return -1;
 }
 
@@ -143,21 +154,24 @@ static const char *named_member(const char *method)
     return NULL;
 }
 
-static int check_name_header(const struct jsonrpc_message *message, const struct mcp_headers *headers, struct mcp_problem *problem)
+static int check_name_header(const struct jsonrpc_message *message, const struct mcp_headers *headers,
+                             struct mcp_problem *problem)
 {
     const char *member = named_member(message->method);
     if (!member)
         return 0;
     CLEANUP_FREE char *name = headers->name ? decode_header(headers->name) : NULL;
     if (!name)
-        return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Name header is %s", headers->name ? "malformed" : "missing");
+        return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Name header is %s",
+                      headers->name ? "malformed" : "missing");
     const char *wanted = json_get_text(message->params, member);
     if (!wanted || strcmp(name, wanted) != 0)
         return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Name header differs from params.%s", member);
     return 0;
 }
 
-int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_headers *headers, struct mcp_problem *problem)
+int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_headers *headers,
+                     struct mcp_problem *problem)
 {
     if (check_envelope(message, problem) < 0)
         return -1;
@@ -165,13 +179,15 @@ int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_hea
         return -1;
     const char *version = json_get_text(envelope(message), MCP_META_VERSION);
     if (!headers->version || strcmp(headers->version, version) != 0)
-        return refuse(problem, MCP_HEADER_MISMATCH, "the MCP-Protocol-Version header %s params._meta", headers->version ? "differs from" : "is missing beside");
+        return refuse(problem, MCP_HEADER_MISMATCH, "the MCP-Protocol-Version header %s params._meta",
+                      headers->version ? "differs from" : "is missing beside");
     if (!headers->method || strcmp(headers->method, message->method) != 0)
-        return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Method header %s", headers->method ? "differs from the method" : "is missing");
+        return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Method header %s",
+                      headers->method ? "differs from the method" : "is missing");
     return check_name_header(message, headers, problem);
 }
 
-// ---- batches -----------------------------------------------------------------------------------------------------
+// ---- batches ----------------------------------------------------------------------------------------------
 int mcp_check_batch(const json_t *array, const struct mcp_headers *headers, struct mcp_problem *problem)
 {
     size_t count = json_array_size(array);
@@ -179,16 +195,20 @@ int mcp_check_batch(const json_t *array, const struct mcp_headers *headers, stru
         return refuse(problem, JSONRPC_INVALID_REQUEST, "a batch must not be empty");
     if (count > MCP_BATCH_MAX)
         return refuse(problem, JSONRPC_INVALID_REQUEST, "a batch holds at most %d messages", MCP_BATCH_MAX);
-    const struct mcp_revision *revision = headers->version ? mcp_revision_find(headers->version) : &revisions[0];
+    const struct mcp_revision *revision =
+        headers->version ? mcp_revision_find(headers->version) : &revisions[0];
     if (!revision || !revision->has_batches)
-        return refuse(problem, JSONRPC_INVALID_REQUEST, "batches are not part of protocol revision %.32s: send one message a request", headers->version);
+        return refuse(problem, JSONRPC_INVALID_REQUEST,
+                      "batches are not part of protocol revision %.32s: send one message a request",
+                      headers->version);
     for (size_t i = 0; i < count; i++) {
         struct jsonrpc_message message;
         jsonrpc_classify(json_array_get(array, i), &message);
         if (message.method && strcmp(message.method, "initialize") == 0)
             return refuse(problem, JSONRPC_INVALID_REQUEST, "initialize must not be part of a batch");
         if (json_object_get(envelope(&message), MCP_META_VERSION))
-            return refuse(problem, JSONRPC_INVALID_REQUEST, "batches are not part of protocol revision %s", MCP_MODERN_REVISION);
+            return refuse(problem, JSONRPC_INVALID_REQUEST, "batches are not part of protocol revision %s",
+                          MCP_MODERN_REVISION);
     }
     return 0;
 }

@@ -1,6 +1,6 @@
-// Which protocol revision a message speaks, and what that demands of it. Pure. Two eras: up to 2025-11-25 a client says
-// its revision in `initialize` and in a header; from 2026-07-28 every request says it in params._meta and in headers.
-// A new revision is a row in the table of revision.c.
+// Which protocol revision a message speaks, and what that demands of it. Pure. Two eras: up to 2025-11-25 a
+// client says its revision in `initialize` and in a header; from 2026-07-28 every request says it in
+// params._meta and in headers. A new revision is a row in the table of revision.c.
 #pragma once
 #include "api/mcp/jsonrpc.h"
 
@@ -31,9 +31,13 @@ struct mcp_problem { // why a message is refused
 const struct mcp_revision *mcp_revision_find(const char *name); // NULL if unknown
 json_t *mcp_modern_revisions(void);                             // new array of names
 
-// The era of one message, by its body first. -1 with *problem: headers and body contradict, or the revision is unknown.
-int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers *headers, enum mcp_era *ret, struct mcp_problem *problem);
+// The era of one message, by its body first. -1 with *problem: headers and body contradict, or the revision
+// is unknown.
+int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers *headers, enum mcp_era *ret,
+                 struct mcp_problem *problem);
 // Modern requests: envelope, revision, headers against body, in this order.
-int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_headers *headers, struct mcp_problem *problem);
-// Arrays: legal before 2025-06-18 only. Checks size and every element's era; shapes are each element's own affair.
+int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_headers *headers,
+                     struct mcp_problem *problem);
+// Arrays: legal before 2025-06-18 only. Checks size and every element's era; shapes are each element's own
+// affair.
 int mcp_check_batch(const json_t *array, const struct mcp_headers *headers, struct mcp_problem *problem);

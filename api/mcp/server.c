@@ -26,13 +26,15 @@ static char *error_body(void *arg, int status, const struct error *err)
 {
     (void)arg;
     CLEANUP_FREE char *message = mem_format("%s%s%s", err->message, err->hint[0] ? ": " : "", err->hint);
-    return jsonrpc_error_text(NULL, status >= 500 ? JSONRPC_INTERNAL_ERROR : JSONRPC_INVALID_REQUEST, message, NULL, NULL);
+    return jsonrpc_error_text(NULL, status >= 500 ? JSONRPC_INTERNAL_ERROR : JSONRPC_INVALID_REQUEST, message,
+                              NULL, NULL);
 }
 
 static void answer_health(struct http_request *request)
 {
     char *body = mem_format("{\"ok\":true,\"name\":\"chat2shell\",\"version\":\"%s\"}", CHAT2SHELL_VERSION);
-    http_respond(request, &(struct http_reply){.status = 200, .content_type = "application/json"}, body, strlen(body));
+    http_respond(request, &(struct http_reply){.status = 200, .content_type = "application/json"}, body,
+                 strlen(body));
 }
 
 static void handle(void *arg, struct http_request *request)
@@ -52,7 +54,8 @@ static int listen_and_start(struct mcp_server *server, struct error *err)
 {
     const struct config *config = server->world->config;
     if (!is_loopback(config->host))
-        return error_set(err, ERROR_REFUSED, "set CHAT2SHELL_HOST to 127.0.0.1", "%s is not a loopback address, and this listener asks nobody who they are",
+        return error_set(err, ERROR_REFUSED, "set CHAT2SHELL_HOST to 127.0.0.1",
+                         "%s is not a loopback address, and this listener asks nobody who they are",
                          config->host);
     int fd = http_listen_tcp(config->host, config->port, err);
     if (fd < 0)

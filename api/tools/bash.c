@@ -34,19 +34,22 @@ void tool_run_bash(struct tool_call *call)
         return;
     }
     if (is_sandbox_id(call))
-        call->lane = lane_bash(call->world->lanes, tool_text(call, "sandbox_id"), command, tool_text(call, "cwd"),
-                               tool_int(call, "yield_time_ms", YIELD_DEFAULT_MS), tool_int(call, "timeout_ms", 0), answered, call);
+        call->lane = lane_bash(call->world->lanes, tool_text(call, "sandbox_id"), command,
+                               tool_text(call, "cwd"), tool_int(call, "yield_time_ms", YIELD_DEFAULT_MS),
+                               tool_int(call, "timeout_ms", 0), answered, call);
 }
 
 void tool_run_bash_poll(struct tool_call *call)
 {
     if (is_sandbox_id(call))
-        call->lane = lane_bash_poll(call->world->lanes, tool_text(call, "sandbox_id"), tool_text(call, "session_id"),
-                                    tool_int(call, "yield_time_ms", YIELD_DEFAULT_MS), answered, call);
+        call->lane =
+            lane_bash_poll(call->world->lanes, tool_text(call, "sandbox_id"), tool_text(call, "session_id"),
+                           tool_int(call, "yield_time_ms", YIELD_DEFAULT_MS), answered, call);
 }
 
 void tool_run_bash_stop(struct tool_call *call)
 {
     if (is_sandbox_id(call))
-        call->lane = lane_bash_stop(call->world->lanes, tool_text(call, "sandbox_id"), tool_text(call, "session_id"), answered, call);
+        call->lane = lane_bash_stop(call->world->lanes, tool_text(call, "sandbox_id"),
+                                    tool_text(call, "session_id"), answered, call);
 }

@@ -17,7 +17,7 @@ int64_t tool_int(const struct tool_call *call, const char *name, int64_t fallbac
     return json_get_int(call->arguments, name, fallback);
 }
 
-// ---- answers -----------------------------------------------------------------------------------------------------
+// ---- answers ----------------------------------------------------------------------------------------------
 static void stop_waiting(struct tool_call *call)
 {
     if (call->is_waiting)
@@ -62,10 +62,12 @@ static json_t *text_content(const char *text)
 void tool_answer(struct tool_call *call, json_t *structured)
 {
     CLEANUP_FREE char *text = json_to_pretty_text(structured);
-    tool_answer_result(call, json_pack("{s:o, s:o}", "content", text_content(text), "structuredContent", structured));
+    tool_answer_result(
+        call, json_pack("{s:o, s:o}", "content", text_content(text), "structuredContent", structured));
 }
 
-// Faults of the host's side are the operator's to read in the log, not the caller's: their words may name paths.
+// Faults of the host's side are the operator's to read in the log, not the caller's: their words may name
+// paths.
 static const struct error *shown_error(const struct error *err, struct error *fallback)
 {
     static const enum error_code hidden[] = {ERROR_IO, ERROR_INTERNAL, ERROR_CORRUPT};
@@ -73,7 +75,8 @@ static const struct error *shown_error(const struct error *err, struct error *fa
         if (err->code != hidden[i])
             continue;
         log_error("a tool call failed: %s", err->message);
-        error_set(fallback, ERROR_INTERNAL, "try once more; if it stays, tell the operator to look into chat2shell's log",
+        error_set(fallback, ERROR_INTERNAL,
+                  "try once more; if it stays, tell the operator to look into chat2shell's log",
                   "chat2shell could not do this because of a fault on its side");
         return fallback;
     }
@@ -88,8 +91,8 @@ static char *word_error(const struct error *err)
         return mem_format("%s%s", err->message, stop);
     bool is_lower = err->hint[0] >= 'a' && err->hint[0] <= 'z';
     len = strlen(err->hint);
-    return mem_format("%s%s %c%s%s", err->message, stop, is_lower ? err->hint[0] - 32 : err->hint[0], err->hint + 1,
-                      strchr(".!?", err->hint[len - 1]) ? "" : ".");
+    return mem_format("%s%s %c%s%s", err->message, stop, is_lower ? err->hint[0] - 32 : err->hint[0],
+                      err->hint + 1, strchr(".!?", err->hint[len - 1]) ? "" : ".");
 }
 
 void tool_fail(struct tool_call *call, const struct error *err)
@@ -111,17 +114,21 @@ int tool_fail_set(struct tool_call *call, enum error_code code, const char *hint
     return -1;
 }
 
-// ---- start -------------------------------------------------------------------------------------------------------
-// Our own tools hand texts on as C strings. The forwarded ones do not, and a file's content may hold a NUL.
+// ---- start
+// ------------------------------------------------------------------------------------------------------- Our
+// own tools hand texts on as C strings. The forwarded ones do not, and a file's content may hold a NUL.
 static int check_texts(const struct tool_call *call, struct error *err)
 {
     const char *name;
     json_t *value;
     if (call->tool->place == TOOL_FORWARDS)
         return 0;
-    json_object_foreach (call->arguments, name, value)
-        if (json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value))
-            return error_set(err, ERROR_INVALID, NULL, "%s must not hold a NUL character", name);
+    json_object_foreach(
+        call->arguments, name,
+        value) if (json_is_string(value) &&
+                   strlen(json_string_value(value)) !=
+                       json_string_length(value)) return error_set(err, ERROR_INVALID, NULL,
+                                                                   "%s must not hold a NUL character", name);
     return 0;
 }
 
@@ -135,13 +142,16 @@ static void run_on_loop(void *arg)
         end_waits(call);
 }
 
-void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue, struct tool_gate *gate,
-                     const struct tool *tool, json_t *arguments, tool_finish_fn finish, void *arg)
+void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue,
+                     struct tool_gate *gate, const struct tool *tool, json_t *arguments,
+                     tool_finish_fn finish, void *arg)
 {
-    *call = (struct tool_call){.world = world, .tool = tool, .arguments = arguments, .gate = gate, .finish = finish, .arg = arg};
+    *call = (struct tool_call){
+        .world = world, .tool = tool, .arguments = arguments, .gate = gate, .finish = finish, .arg = arg};
     struct error error = ERROR_INIT;
     if (atomic_fetch_add(&gate->calls, 1) >= TOOL_CALLS_MAX) {
-        tool_fail_set(call, ERROR_LIMIT, "wait until some of them have ended, then try again", "%d tool calls are under way, which is the most", TOOL_CALLS_MAX);
+        tool_fail_set(call, ERROR_LIMIT, "wait until some of them have ended, then try again",
+                      "%d tool calls are under way, which is the most", TOOL_CALLS_MAX);
         return;
     }
     if (catalogue_check(catalogue, tool->name, arguments, &error) < 0 || check_texts(call, &error) < 0) {
@@ -154,7 +164,7 @@ void tool_call_start(struct tool_call *call, struct world *world, const struct c
         loop_post(world->loop, run_on_loop, call);
 }
 
-// ---- steps -------------------------------------------------------------------------------------------------------
+// ---- steps ------------------------------------------------------------------------------------------------
 bool tool_is_over(struct tool_call *call)
 {
     if (call->is_answered || !call->is_cancelled)
@@ -170,14 +180,16 @@ static void run_next(void *arg)
         step(call, call->next);
 }
 
-void tool_sandbox_requested(void *arg, int result, enum sandbox_outcome outcome, struct record *record, const struct error *err)
+void tool_sandbox_requested(void *arg, int result, enum sandbox_outcome outcome, struct record *record,
+                            const struct error *err)
 {
     struct tool_call *call = arg;
     call->outcome = outcome;
     tool_record_requested(call, result, record, NULL, err);
 }
 
-void tool_record_requested(void *arg, int result, struct record *record, json_t *unsaved, const struct error *err)
+void tool_record_requested(void *arg, int result, struct record *record, json_t *unsaved,
+                           const struct error *err)
 {
     struct tool_call *call = arg;
     call->result = result;
@@ -195,7 +207,8 @@ static void read_again(void *arg)
     if (tool_is_over(call))
         return;
     struct record *record = NULL;
-    if (store_get_uid(call->world->store, call->record->kind, call->record->meta.uid, &record, &call->error) < 0) {
+    if (store_get_uid(call->world->store, call->record->kind, call->record->meta.uid, &record, &call->error) <
+        0) {
         tool_fail(call, &call->error);
         return;
     }
@@ -204,7 +217,9 @@ static void read_again(void *arg)
     step(call, call->next);
 }
 
-static void changed(void *arg, bool is_timeout) // store or loop thread; the deadline is looked at again by tool_wait_change
+static void
+changed(void *arg,
+        bool is_timeout) // store or loop thread; the deadline is looked at again by tool_wait_change
 {
     (void)is_timeout;
     struct tool_call *call = arg;
@@ -217,7 +232,8 @@ static bool enter_wait(struct tool_call *call)
         return true;
     if (atomic_fetch_add(&call->gate->waits, 1) >= TOOL_WAITS_MAX) {
         atomic_fetch_sub(&call->gate->waits, 1);
-        tool_fail_set(call, ERROR_LIMIT, "what was asked for goes on: look with sandbox_get or sandbox_list in a moment",
+        tool_fail_set(call, ERROR_LIMIT,
+                      "what was asked for goes on: look with sandbox_get or sandbox_list in a moment",
                       "too many calls are waiting for a sandbox");
         return false;
     }
@@ -230,13 +246,15 @@ bool tool_wait_change(struct tool_call *call)
     struct world *world = call->world;
     if (clock_boot(loop_clock(world->loop)).ms >= call->deadline.ms || !enter_wait(call))
         return false;
-    call->waiter = store_wait(world->store, world->loop, call->record->meta.uid, call->record->meta.resource_version, call->deadline, changed, call);
+    call->waiter = store_wait(world->store, world->loop, call->record->meta.uid,
+                              call->record->meta.resource_version, call->deadline, changed, call);
     return true;
 }
 
 static void end_waits(struct tool_call *call)
 {
-    bool is_ended = (call->waiter && store_wait_cancel(call->waiter)) || (call->lane && lane_call_cancel(call->lane));
+    bool is_ended =
+        (call->waiter && store_wait_cancel(call->waiter)) || (call->lane && lane_call_cancel(call->lane));
     if (!is_ended)
         return; // a step's end is on its way and finds is_cancelled
     call->waiter = NULL;
@@ -250,87 +268,4 @@ void tool_call_cancel(struct tool_call *call)
         return;
     call->is_cancelled = true;
     end_waits(call);
-}
-
-// ---- what several tools share --------------------------------------------------------------------------------------
-static int fail_unknown(struct tool_call *call, const char *uid)
-{
-    return tool_fail_set(call, ERROR_NOT_FOUND, "call sandbox_list to see the sandboxes, or sandbox_create to make one", "Unknown sandbox: %.64s", uid);
-}
-
-struct record *tool_read_sandbox(struct tool_call *call)
-{
-    const char *uid = tool_text(call, "sandbox_id");
-    struct record *record = NULL;
-    if (!id_is_of(KIND_SANDBOX, uid)) {
-        fail_unknown(call, uid);
-        return NULL;
-    }
-    if (store_get_uid(call->world->store, KIND_SANDBOX, uid, &record, &call->error) == 0)
-        return record;
-    if (call->error.code == ERROR_NOT_FOUND)
-        fail_unknown(call, uid);
-    else
-        tool_fail(call, &call->error);
-    return NULL;
-}
-
-const char *tool_failure_of(const struct record *sandbox)
-{
-    const struct condition *failed = record_condition(sandbox, "Failed");
-    return failed && failed->message && *failed->message ? failed->message : "it stopped working";
-}
-
-void tool_fail_lane(struct tool_call *call, const struct error *err)
-{
-    struct error kept = *err;
-    if (err->code != ERROR_NOT_FOUND && err->code != ERROR_STATE && err->code != ERROR_UNAVAILABLE) {
-        tool_fail(call, &kept);
-        return;
-    }
-    CLEANUP_RECORD struct record *sandbox = tool_read_sandbox(call);
-    if (!sandbox)
-        return;
-    const char *uid = sandbox->meta.uid;
-    if (sandbox->meta.removed_at.ms || sandbox->meta.deletion_at.ms)
-        tool_fail_set(call, ERROR_STATE, "make a new one with sandbox_create", "sandbox %s %s destroyed", uid,
-                      sandbox->meta.removed_at.ms ? "was" : "is being");
-    else if (record_is_true(sandbox, "Failed"))
-        tool_fail_set(call, ERROR_STATE, "call sandbox_destroy on it, then sandbox_create (with its workspace_id to keep the files)",
-                      "sandbox %s has failed: %s", uid, tool_failure_of(sandbox));
-    else if (!record_is_true(sandbox, "Ready"))
-        tool_fail_set(call, ERROR_STATE, "call sandbox_get until its status is running, then try again", "sandbox %s is still being created", uid);
-    else
-        tool_fail(call, &kept);
-}
-
-void tool_note(json_t *result, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    CLEANUP_FREE char *text = mem_vformat(format, args);
-    va_end(args);
-    json_t *notes = json_object_get(result, "notes");
-    if (!notes) {
-        notes = json_array();
-        json_object_set_new(result, "notes", notes);
-    }
-    json_array_append_new(notes, json_from_text(text));
-}
-
-void tool_note_sandbox(json_t *result, const struct record *sandbox, const json_t *rendered)
-{
-    const struct capability_list *list = &sandbox->status.sandbox.capabilities;
-    json_t *capabilities = json_object();
-    for (size_t i = 0; i < list->count; i++) {
-        const struct capability *one = &list->items[i];
-        json_object_set_new(capabilities, one->name, json_boolean(one->is_available));
-        if (!one->is_available && one->message)
-            tool_note(result, "%s: %s", one->name, one->message);
-    }
-    json_object_set_new(result, "capabilities", capabilities);
-    const char *mode = json_get_text(json_object_get(rendered, "workspace"), "mode");
-    if (mode && strcmp(mode, "clone") == 0)
-        tool_note(result, "this workspace is a private clone: it ends with the sandbox, also when the sandbox expires, fails or chat2shell "
-                          "restarts; push the commits, or ask the operator to export them before destroying it");
 }

@@ -10,7 +10,8 @@ static json_t *read_entry(const char *tool, struct error *err)
     const struct embedded_file *file = embedded_find(name);
     json_t *entry = NULL;
     if (!file) {
-        error_set(err, ERROR_INTERNAL, "build it again from a clean tree", "the tool catalogue lacks %s", tool);
+        error_set(err, ERROR_INTERNAL, "build it again from a clean tree", "the tool catalogue lacks %s",
+                  tool);
         return NULL;
     }
     if (json_parse(file->data, file->size, &entry, err) < 0) {
@@ -24,7 +25,8 @@ static int check_entry(const json_t *entry, const char *tool, struct error *err)
 {
     const char *name = json_get_text(entry, "name");
     if (!name || strcmp(name, tool) != 0 || !json_is_object(json_object_get(entry, "inputSchema")))
-        return error_set(err, ERROR_INTERNAL, NULL, "tool catalogue: the entry of %s has another name or no inputSchema", tool);
+        return error_set(err, ERROR_INTERNAL, NULL,
+                         "tool catalogue: the entry of %s has another name or no inputSchema", tool);
     return schema_check_keywords(json_object_get(entry, "inputSchema"), err);
 }
 
@@ -59,11 +61,13 @@ void catalogue_free(struct catalogue *catalogue)
     *catalogue = (struct catalogue){0};
 }
 
-int catalogue_check(const struct catalogue *catalogue, const char *tool, const json_t *arguments, struct error *err)
+int catalogue_check(const struct catalogue *catalogue, const char *tool, const json_t *arguments,
+                    struct error *err)
 {
     const json_t *schema = json_object_get(json_object_get(catalogue->entries, tool), "inputSchema");
     const json_t *properties = json_object_get(schema, "properties");
     if (json_object_get(arguments, "workspace_id") && json_object_get(properties, "sandbox_id"))
-        return error_set(err, ERROR_INVALID, "leave it out: sandbox_id alone says where to work", "workspace_id is internal to the sandbox");
+        return error_set(err, ERROR_INVALID, "leave it out: sandbox_id alone says where to work",
+                         "workspace_id is internal to the sandbox");
     return schema_check(schema, arguments, err);
 }

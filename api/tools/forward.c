@@ -1,5 +1,6 @@
-// Tools that the tool server in the sandbox does: the arguments without sandbox_id go there, its result comes back.
-// What comes back is untrusted: only the members that a CallToolResult has pass, and only in their shapes.
+// Tools that the tool server in the sandbox does: the arguments without sandbox_id go there, its result comes
+// back. What comes back is untrusted: only the members that a CallToolResult has pass, and only in their
+// shapes.
 #include "api/tools/run.h"
 
 static bool is_content(const json_t *content)
@@ -8,16 +9,15 @@ static bool is_content(const json_t *content)
     json_t *item;
     if (!json_is_array(content))
         return false;
-    json_array_foreach (content, i, item)
-        if (!json_get_text(item, "type"))
-            return false;
+    json_array_foreach(content, i, item) if (!json_get_text(item, "type")) return false;
     return true;
 }
 
 // NULL if it is not a CallToolResult.
 static json_t *clean_result(const json_t *answer)
 {
-    json_t *content = json_object_get(answer, "content"), *structured = json_object_get(answer, "structuredContent");
+    json_t *content = json_object_get(answer, "content"),
+           *structured = json_object_get(answer, "structuredContent");
     bool is_error = json_get_bool(answer, "isError", false);
     if (!is_content(content) || (structured && !json_is_object(structured)) || (!structured && !is_error))
         return NULL;
@@ -43,7 +43,8 @@ static void answered(void *arg, int result, json_t *answer, const struct error *
     if (clean)
         tool_answer_result(call, clean);
     else
-        tool_fail_set(call, ERROR_UNAVAILABLE, "try again; if it stays, destroy the sandbox and create another",
+        tool_fail_set(call, ERROR_UNAVAILABLE,
+                      "try again; if it stays, destroy the sandbox and create another",
                       "the tool server in the sandbox gave an answer that makes no sense");
 }
 

@@ -8,15 +8,19 @@ static void answer(struct tool_call *call, const char *status)
     json_t *result = json_pack("{s:s, s:o}", "status", status, "sandbox", sandbox);
     tool_note_sandbox(result, call->record, sandbox);
     if (strcmp(status, "creating") == 0)
-        tool_note(result, "it takes longer than usual and goes on: call sandbox_get with this id until its status is running");
+        tool_note(result, "it takes longer than usual and goes on: call sandbox_get with this id until its "
+                          "status is running");
     tool_answer(call, result);
 }
 
 static void answer_approval(struct tool_call *call)
 {
-    json_t *result = json_pack("{s:s, s:o}", "status", "approval_required", "approval", render_approval(call->record));
-    tool_note(result, "nothing was mounted: the operator must approve this path on the host with `chat2shell approval approve %s`; "
-                      "ask for that, then call sandbox_create again with the same arguments",
+    json_t *result =
+        json_pack("{s:s, s:o}", "status", "approval_required", "approval", render_approval(call->record));
+    tool_note(result,
+              "nothing was mounted: the operator must approve this path on the host with `chat2shell "
+              "approval approve %s`; "
+              "ask for that, then call sandbox_create again with the same arguments",
               call->record->meta.uid);
     tool_answer(call, result);
 }
@@ -26,10 +30,11 @@ static void look(struct tool_call *call)
     const struct record *sandbox = call->record;
     bool is_going = sandbox->meta.deletion_at.ms || sandbox->meta.removed_at.ms;
     if (is_going)
-        tool_fail_set(call, ERROR_STATE, "call sandbox_create again", "sandbox %s was destroyed while it was being created", sandbox->meta.uid);
+        tool_fail_set(call, ERROR_STATE, "call sandbox_create again",
+                      "sandbox %s was destroyed while it was being created", sandbox->meta.uid);
     else if (record_is_true(sandbox, "Failed"))
-        tool_fail_set(call, ERROR_STATE, "call sandbox_destroy on it, then sandbox_create again", "sandbox %s could not be created: %s",
-                      sandbox->meta.uid, tool_failure_of(sandbox));
+        tool_fail_set(call, ERROR_STATE, "call sandbox_destroy on it, then sandbox_create again",
+                      "sandbox %s could not be created: %s", sandbox->meta.uid, tool_failure_of(sandbox));
     else if (record_is_true(sandbox, "Ready"))
         answer(call, call->outcome == SANDBOX_REUSED ? "reused" : "created");
     else if (!tool_wait_change(call) && !call->is_answered)
@@ -58,7 +63,8 @@ void tool_run_sandbox_create(struct tool_call *call)
         .workspace_mode = tool_text(call, "workspace_mode"),
     };
     if (request.workspace_id && request.workspace_path) {
-        tool_fail_set(call, ERROR_INVALID, "give one of them, or neither for a fresh workspace", "workspace_id and workspace_path exclude each other");
+        tool_fail_set(call, ERROR_INVALID, "give one of them, or neither for a fresh workspace",
+                      "workspace_id and workspace_path exclude each other");
         return;
     }
     call->deadline.ms = clock_boot(loop_clock(call->world->loop)).ms + TOOL_CREATE_WAIT_MS;

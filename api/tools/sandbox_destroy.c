@@ -1,11 +1,15 @@
-// sandbox_destroy: asks for the removal, then waits until the runtime is confirmed gone. Repeating it answers the same.
+// sandbox_destroy: asks for the removal, then waits until the runtime is confirmed gone. Repeating it answers
+// the same.
 #include "api/tools/run.h"
 
 static void note_unsaved(const struct tool_call *call, json_t *result)
 {
-    json_int_t changed = json_get_int(call->unsaved, "changed_files", 0), commits = json_get_int(call->unsaved, "unexported_commits", 0);
+    json_int_t changed = json_get_int(call->unsaved, "changed_files", 0),
+               commits = json_get_int(call->unsaved, "unexported_commits", 0);
     if (changed > 0 || commits > 0)
-        tool_note(result, "the private clone ended with the sandbox and held work that was saved nowhere else: %lld changed files, %lld commits",
+        tool_note(result,
+                  "the private clone ended with the sandbox and held work that was saved nowhere else: %lld "
+                  "changed files, %lld commits",
                   (long long)changed, (long long)commits);
 }
 
@@ -14,7 +18,8 @@ static void answer(struct tool_call *call)
     json_t *result = render_sandbox(call->world, call->record);
     note_unsaved(call, result);
     if (!call->record->meta.removed_at.ms)
-        tool_note(result, "removing it takes longer than usual and goes on: sandbox_get tells when it is destroyed");
+        tool_note(result,
+                  "removing it takes longer than usual and goes on: sandbox_get tells when it is destroyed");
     tool_answer(call, result);
 }
 

@@ -5,11 +5,13 @@ static void look(struct tool_call *call)
 {
     const struct condition *published = record_condition(call->record, "Published");
     if (call->record->meta.deletion_at.ms || call->record->meta.removed_at.ms)
-        tool_fail_set(call, ERROR_STATE, "call sandbox_get to see the sandbox", "the port was taken back while it was being published");
+        tool_fail_set(call, ERROR_STATE, "call sandbox_get to see the sandbox",
+                      "the port was taken back while it was being published");
     else if (published && published->status == CONDITION_TRUE)
         tool_answer(call, render_exposure(call->record));
     else if (!tool_wait_change(call) && !call->is_answered)
-        tool_fail_set(call, ERROR_TIMEOUT, "call sandbox_expose again with the same port: it returns the same mapping",
+        tool_fail_set(call, ERROR_TIMEOUT,
+                      "call sandbox_expose again with the same port: it returns the same mapping",
                       "the port is not published yet%s%s", published && published->message ? ": " : "",
                       published && published->message ? published->message : "");
 }
@@ -31,5 +33,6 @@ void tool_run_sandbox_expose(struct tool_call *call)
         return;
     call->deadline.ms = clock_boot(loop_clock(call->world->loop)).ms + TOOL_EXPOSE_WAIT_MS;
     call->next = requested;
-    request_expose(call->world, "mcp", sandbox->meta.uid, tool_int(call, "port", 0), tool_record_requested, call);
+    request_expose(call->world, "mcp", sandbox->meta.uid, tool_int(call, "port", 0), tool_record_requested,
+                   call);
 }

@@ -14,8 +14,8 @@ static bool has_type(const json_t *value, const char *type)
     static const struct {
         const char *word;
         json_type type;
-    } table[] = {{"object", JSON_OBJECT}, {"array", JSON_ARRAY}, {"string", JSON_STRING},
-                 {"integer", JSON_INTEGER}, {"null", JSON_NULL}, {"number", JSON_REAL}};
+    } table[] = {{"object", JSON_OBJECT},   {"array", JSON_ARRAY}, {"string", JSON_STRING},
+                 {"integer", JSON_INTEGER}, {"null", JSON_NULL},   {"number", JSON_REAL}};
     if (strcmp(type, "boolean") == 0)
         return json_is_boolean(value);
     if (strcmp(type, "number") == 0 && json_is_integer(value))
@@ -32,12 +32,14 @@ static int check_type(const json_t *type, const json_t *value, const char *path,
         const char *word = json_string_value(type);
         if (has_type(value, word))
             return 0;
-        return error_set(err, ERROR_INVALID, NULL, "%s must be %s %s", shown(path), strchr("aeio", word[0]) ? "an" : "a", word);
+        return error_set(err, ERROR_INVALID, NULL, "%s must be %s %s", shown(path),
+                         strchr("aeio", word[0]) ? "an" : "a", word);
     }
     CLEANUP(buffer_free) struct buffer words = BUFFER_INIT(256);
     size_t i;
     json_t *word;
-    json_array_foreach (type, i, word) {
+    json_array_foreach(type, i, word)
+    {
         if (has_type(value, json_string_value(word)))
             return 0;
         buffer_format(&words, "%s%s", i ? " or " : "", json_string_value(word));
@@ -50,7 +52,8 @@ static int check_enum(const json_t *allowed, const json_t *value, const char *pa
     CLEANUP(buffer_free) struct buffer words = BUFFER_INIT(512);
     size_t i;
     json_t *one;
-    json_array_foreach (allowed, i, one) {
+    json_array_foreach(allowed, i, one)
+    {
         if (json_equal(one, value))
             return 0;
         buffer_format(&words, "%s%s", i ? ", " : "", json_string_value(one) ? json_string_value(one) : "?");
@@ -72,10 +75,12 @@ static int check_length(const json_t *schema, const json_t *text, const char *pa
     const json_t *min = json_object_get(schema, "minLength"), *max = json_object_get(schema, "maxLength");
     json_int_t count = (json_int_t)count_characters(text);
     if (min && count < json_integer_value(min))
-        return count ? error_set(err, ERROR_INVALID, NULL, "%s must have at least %lld characters", shown(path), json_integer_value(min))
+        return count ? error_set(err, ERROR_INVALID, NULL, "%s must have at least %lld characters",
+                                 shown(path), json_integer_value(min))
                      : error_set(err, ERROR_INVALID, NULL, "%s must not be empty", shown(path));
     if (max && count > json_integer_value(max))
-        return error_set(err, ERROR_INVALID, NULL, "%s must have at most %lld characters", shown(path), json_integer_value(max));
+        return error_set(err, ERROR_INVALID, NULL, "%s must have at most %lld characters", shown(path),
+                         json_integer_value(max));
     return 0;
 }
 
@@ -83,9 +88,11 @@ static int check_range(const json_t *schema, const json_t *number, const char *p
 {
     const json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
     if (min && json_number_value(number) < json_number_value(min))
-        return error_set(err, ERROR_INVALID, NULL, "%s must be at least %lld", shown(path), json_integer_value(min));
+        return error_set(err, ERROR_INVALID, NULL, "%s must be at least %lld", shown(path),
+                         json_integer_value(min));
     if (max && json_number_value(number) > json_number_value(max))
-        return error_set(err, ERROR_INVALID, NULL, "%s must be at most %lld", shown(path), json_integer_value(max));
+        return error_set(err, ERROR_INVALID, NULL, "%s must be at most %lld", shown(path),
+                         json_integer_value(max));
     return 0;
 }
 
@@ -96,7 +103,7 @@ static char *join_names(const json_t *properties)
     struct buffer names = BUFFER_INIT(512);
     const char *key;
     json_t *ignored;
-    json_object_foreach ((json_t *)properties, key, ignored)
+    json_object_foreach((json_t *)properties, key, ignored)
         buffer_format(&names, "%s%s", names.len ? ", " : "", key);
     if (!names.len)
         buffer_append_text(&names, "none");
@@ -109,7 +116,8 @@ static int check_members(const json_t *schema, const json_t *object, const char 
     bool is_closed = json_is_false(json_object_get(schema, "additionalProperties"));
     const char *key;
     json_t *member;
-    json_object_foreach ((json_t *)object, key, member) {
+    json_object_foreach((json_t *)object, key, member)
+    {
         const json_t *rule = json_object_get(properties, key);
         CLEANUP_FREE char *at = mem_format("%s%s%.64s", path, *path ? "." : "", key);
         if (rule && check(rule, member, at, err) < 0)
@@ -127,9 +135,13 @@ static int check_object(const json_t *schema, const json_t *object, const char *
 {
     size_t i;
     json_t *name;
-    json_array_foreach (json_object_get(schema, "required"), i, name)
-        if (!json_object_get(object, json_string_value(name)))
-            return error_set(err, ERROR_INVALID, NULL, "%s%s%s is required", path, *path ? "." : "", json_string_value(name));
+    json_array_foreach(
+        json_object_get(schema, "required"), i,
+        name) if (!json_object_get(object,
+                                   json_string_value(name))) return error_set(err, ERROR_INVALID, NULL,
+                                                                              "%s%s%s is required", path,
+                                                                              *path ? "." : "",
+                                                                              json_string_value(name));
     return check_members(schema, object, path, err);
 }
 
@@ -138,7 +150,8 @@ static int check_array(const json_t *schema, const json_t *array, const char *pa
     const json_t *items = json_object_get(schema, "items");
     size_t i;
     json_t *one;
-    json_array_foreach (array, i, one) {
+    json_array_foreach(array, i, one)
+    {
         CLEANUP_FREE char *at = mem_format("%s[%zu]", path, i);
         if (items && check(items, one, at, err) < 0)
             return -1;
@@ -167,7 +180,7 @@ int schema_check(const json_t *schema, const json_t *value, struct error *err)
     return check(schema, value, "", err);
 }
 
-// ---- the schemas themselves --------------------------------------------------------------------------------------
+// ---- the schemas themselves -------------------------------------------------------------------------------
 static bool is_type_word(const json_t *word)
 {
     static const char *const words[] = {"object", "array", "string", "integer", "number", "boolean", "null"};
@@ -183,9 +196,7 @@ static bool is_type(const json_t *type)
         return is_type_word(type);
     size_t i;
     json_t *word;
-    json_array_foreach (type, i, word)
-        if (!is_type_word(word))
-            return false;
+    json_array_foreach(type, i, word) if (!is_type_word(word)) return false;
     return json_array_size(type) > 0;
 }
 
@@ -216,16 +227,19 @@ int schema_check_keywords(const json_t *schema, struct error *err)
 {
     const char *key;
     json_t *value;
-    json_object_foreach ((json_t *)schema, key, value) {
+    json_object_foreach((json_t *)schema, key, value)
+    {
         if (!is_keyword_value(key, value))
-            return error_set(err, ERROR_UNSUPPORTED, NULL, "schema keyword \"%s\" or its value is not understood", key);
+            return error_set(err, ERROR_UNSUPPORTED, NULL,
+                             "schema keyword \"%s\" or its value is not understood", key);
         if (strcmp(key, "items") == 0 && schema_check_keywords(value, err) < 0)
             return error_context(err, "items");
         if (strcmp(key, "properties") != 0)
             continue;
         const char *name;
         json_t *property;
-        json_object_foreach (value, name, property) {
+        json_object_foreach(value, name, property)
+        {
             if (!json_is_object(property) || schema_check_keywords(property, err) < 0)
                 return error_context(err, "%s", name);
         }

@@ -1,10 +1,11 @@
-// The tools of the MCP interface: one file a tool, one table (table.c), one catalogue (schemas/tools/NAME.json, embedded).
-// The untrusted caller's side: a tool validates, writes desired state through reconcilers.h, waits and renders; nothing
-// here reaches a driver or an approval's decision.
+// The tools of the MCP interface: one file a tool, one table (table.c), one catalogue
+// (schemas/tools/NAME.json, embedded). The untrusted caller's side: a tool validates, writes desired state
+// through reconcilers.h, waits and renders; nothing here reaches a driver or an approval's decision.
 //
-// Threads: tool_call_start may come on any thread. Tools marked TOOL_READS run on it at once and only read the store; the
-// others, and every continuation of them, run on the loop thread, so a call needs no lock. A call is answered exactly
-// once (tool_answer, tool_answer_result or tool_fail), also when its caller has gone.
+// Threads: tool_call_start may come on any thread. Tools marked TOOL_READS run on it at once and only read
+// the store; the others, and every continuation of them, run on the loop thread, so a call needs no lock. A
+// call is answered exactly once (tool_answer, tool_answer_result or tool_fail), also when its caller has
+// gone.
 #pragma once
 #include "controller/base/json.h"
 #include "controller/ids.h"
@@ -20,7 +21,11 @@
 #define TOOL_EXPOSE_WAIT_MS (20 * 1000)
 
 struct tool_call;
-enum tool_place { TOOL_READS, TOOL_WAITS, TOOL_FORWARDS }; // TOOL_FORWARDS waits too; the sandbox's tool server does it
+enum tool_place {
+    TOOL_READS,
+    TOOL_WAITS,
+    TOOL_FORWARDS
+}; // TOOL_FORWARDS waits too; the sandbox's tool server does it
 struct tool {
     const char *name;
     enum tool_place place;
@@ -30,17 +35,19 @@ extern const struct tool tools[];
 extern const size_t tool_count;
 const struct tool *tool_find(const char *name); // NULL if unknown
 
-// ---- catalogue ---------------------------------------------------------------------------------------------------
+// ---- catalogue --------------------------------------------------------------------------------------------
 struct catalogue {
     json_t *entries; // object: name → catalogue entry
     json_t *list;    // {"tools": […]} in the table's order
 };
-int catalogue_load(struct catalogue *ret, struct error *err); // ERROR_INTERNAL if an embedded entry is missing or wrong
+int catalogue_load(struct catalogue *ret,
+                   struct error *err); // ERROR_INTERNAL if an embedded entry is missing or wrong
 void catalogue_free(struct catalogue *catalogue);
 // Whole arguments against the tool's inputSchema.
-int catalogue_check(const struct catalogue *catalogue, const char *tool, const json_t *arguments, struct error *err);
+int catalogue_check(const struct catalogue *catalogue, const char *tool, const json_t *arguments,
+                    struct error *err);
 
-// ---- calls -------------------------------------------------------------------------------------------------------
+// ---- calls ------------------------------------------------------------------------------------------------
 struct tool_gate { // admission counters; shared by all calls of a server
     _Atomic int calls, waits;
 };
@@ -56,7 +63,8 @@ struct tool_call {
 
     // Loop thread (or the starting one before it is posted):
     bool is_answered, is_cancelled, is_waiting;
-    bool is_stepping; // inside run or next: `finish` waits until it returned, so that it may look at the call to its end
+    bool is_stepping; // inside run or next: `finish` waits until it returned, so that it may look at the call
+                      // to its end
     json_t *answer;   // meanwhile
     void (*next)(struct tool_call *call); // what the current step leads to
     struct boot_time deadline;
@@ -70,26 +78,30 @@ struct tool_call {
     json_t *unsaved;
     struct error error;
 };
-// arguments: reference taken. A failed check or a full house answers at once. call is memory of the caller's that lives
-// until finish returned.
-void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue, struct tool_gate *gate,
-                     const struct tool *tool, json_t *arguments, tool_finish_fn finish, void *arg);
+// arguments: reference taken. A failed check or a full house answers at once. call is memory of the caller's
+// that lives until finish returned.
+void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue,
+                     struct tool_gate *gate, const struct tool *tool, json_t *arguments,
+                     tool_finish_fn finish, void *arg);
 // Loop thread: the caller has gone. Ends the waits; the work goes on. The call still finishes, maybe later.
 void tool_call_cancel(struct tool_call *call);
 
-// ---- for the tools' own files ----------------------------------------------------------------------------------------
+// ---- for the tools' own files -----------------------------------------------------------------------------
 const char *tool_text(const struct tool_call *call, const char *name); // NULL if absent
 int64_t tool_int(const struct tool_call *call, const char *name, int64_t fallback);
-void tool_answer(struct tool_call *call, json_t *structured);           // reference taken; also put as text
-void tool_answer_result(struct tool_call *call, json_t *result);        // a whole CallToolResult; reference taken
-void tool_fail(struct tool_call *call, const struct error *err);        // isError, a sentence with what to do next
+void tool_answer(struct tool_call *call, json_t *structured);    // reference taken; also put as text
+void tool_answer_result(struct tool_call *call, json_t *result); // a whole CallToolResult; reference taken
+void tool_fail(struct tool_call *call, const struct error *err); // isError, a sentence with what to do next
 int tool_fail_set(struct tool_call *call, enum error_code code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-// Requests: give these as `done` with the call as arg; `next` runs on the loop thread with call->result, record, ….
-void tool_sandbox_requested(void *arg, int result, enum sandbox_outcome outcome, struct record *record, const struct error *err);
-void tool_record_requested(void *arg, int result, struct record *record, json_t *unsaved, const struct error *err);
-// Waits for a change of call->record, reads it again and runs `next`. False: the deadline has passed, or the call cannot
-// wait (answered then: test call->is_answered).
+// Requests: give these as `done` with the call as arg; `next` runs on the loop thread with call->result,
+// record, ….
+void tool_sandbox_requested(void *arg, int result, enum sandbox_outcome outcome, struct record *record,
+                            const struct error *err);
+void tool_record_requested(void *arg, int result, struct record *record, json_t *unsaved,
+                           const struct error *err);
+// Waits for a change of call->record, reads it again and runs `next`. False: the deadline has passed, or the
+// call cannot wait (answered then: test call->is_answered).
 bool tool_wait_change(struct tool_call *call);
 // True if `next` must do nothing because the caller has gone: the call is answered.
 bool tool_is_over(struct tool_call *call);
@@ -99,6 +111,7 @@ struct record *tool_read_sandbox(struct tool_call *call);
 void tool_fail_lane(struct tool_call *call, const struct error *err);
 // Adds a sentence to result.notes.
 void tool_note(json_t *result, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void tool_note_sandbox(json_t *result, const struct record *sandbox, const json_t *rendered); // capabilities and their notes
+void tool_note_sandbox(json_t *result, const struct record *sandbox,
+                       const json_t *rendered); // capabilities and their notes
 // What a failed sandbox says about itself; never NULL.
 const char *tool_failure_of(const struct record *sandbox);

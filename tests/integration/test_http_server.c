@@ -61,13 +61,16 @@ static void writable(void *arg)
 
 static void respond_text(struct http_request *request, const char *text)
 {
-    http_respond(request, &(struct http_reply){.status = 200, .content_type = "text/plain"}, mem_strdup(text), strlen(text));
+    http_respond(request, &(struct http_reply){.status = 200, .content_type = "text/plain"}, mem_strdup(text),
+                 strlen(text));
 }
 
 static void start_stream(struct http_request *request, size_t queue_max)
 {
-    const struct http_stream_options options = {.queue_max = queue_max, .on_writable = writable, .on_gone = gone, .arg = &fixture.gone};
-    struct http_stream *stream = http_stream_start(request, &(struct http_reply){.status = 200, .content_type = "text/plain"}, &options);
+    const struct http_stream_options options = {
+        .queue_max = queue_max, .on_writable = writable, .on_gone = gone, .arg = &fixture.gone};
+    struct http_stream *stream = http_stream_start(
+        request, &(struct http_reply){.status = 200, .content_type = "text/plain"}, &options);
     pthread_mutex_lock(&fixture.lock);
     fixture.stream = stream;
     pthread_cond_broadcast(&fixture.changed);
@@ -115,8 +118,12 @@ static char *error_body(void *arg, int status, const struct error *err)
 static void start_on(int fd, bool has_peer, int threads)
 {
     struct error err = ERROR_INIT;
-    const struct http_server_options options = {
-        .loop = fixture.loop, .listen_fd = fd, .thread_count = threads, .has_peer = has_peer, .handle = handle, .error_body = error_body};
+    const struct http_server_options options = {.loop = fixture.loop,
+                                                .listen_fd = fd,
+                                                .thread_count = threads,
+                                                .has_peer = has_peer,
+                                                .handle = handle,
+                                                .error_body = error_body};
     assert_ok(http_server_start(&options, &fixture.server, &err));
 }
 
@@ -182,7 +189,7 @@ static int post(const char *path, const char *headers, const char *body, struct 
     return answer->status;
 }
 
-// ---- answers -----------------------------------------------------------------------------------------------------
+// ---- answers ----------------------------------------------------------------------------------------------
 static void a_request_is_answered_with_its_body_at_hand(void **state)
 {
     (void)state;
@@ -267,7 +274,7 @@ static void stop_answers_waiting_requests_503(void **state)
     close(fd);
 }
 
-// ---- limits ------------------------------------------------------------------------------------------------------
+// ---- limits -----------------------------------------------------------------------------------------------
 static void send_body(int fd, size_t size)
 {
     char *bytes = mem_alloc(1024 * 1024);
@@ -324,7 +331,8 @@ static void whoever_asks_for_leave_to_send_too_much_is_refused_at_once(void **st
 {
     (void)state;
     struct http_answer answer;
-    const char *head = "POST /x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n";
+    const char *head =
+        "POST /x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n";
     http_client_raw(fixture.port, head, strlen(head), &answer);
     assert_int_equal(answer.status, 413);
     http_answer_clear(&answer);
@@ -391,7 +399,31 @@ static void malformed_heads_are_refused_and_the_connection_closed(void **state)
     assert_int_equal(fixture.bodies, 0);
 }
 
-// ---- streams -----------------------------------------------------------------------------------------------------
+// Whatever comes in, the listener lives and the next client is served.
+static void random_bytes_and_cut_requests_do_not_end_the_listener(void **state)
+{
+    (void)state;
+    char *text = http_client_post_text("/x", "Mcp-Name: a\r\nX-Any: chunked\r\n", "hello hello hello");
+    size_t len = strlen(text);
+    unsigned seed = 1;
+    for (int i = 0; i < 400; i++) {
+        char *bytes = mem_strndup(text, len);
+        for (int k = 0; k < 1 + i % 4; k++)
+            bytes[(size_t)rand_r(&seed) % len] = (char)(rand_r(&seed) & 0xFF);
+        int fd = http_client_connect(fixture.port);
+        http_client_send(fd, bytes, i % 3 ? len : (size_t)rand_r(&seed) % len);
+        if (i % 2)
+            http_client_is_closed(fd, 1);
+        close(fd);
+        free(bytes);
+    }
+    free(text);
+    struct http_answer answer;
+    assert_int_equal(post("/x", "", "hello", &answer), 200);
+    http_answer_clear(&answer);
+}
+
+// ---- streams ----------------------------------------------------------------------------------------------
 static int open_stream(void)
 {
     int fd = http_client_connect(fixture.port);
@@ -480,7 +512,7 @@ static void stop_ends_streams(void **state)
     close(fd);
 }
 
-// ---- Unix sockets --------------------------------------------------------------------------------------------------
+// ---- Unix sockets -----------------------------------------------------------------------------------------
 static void a_unix_socket_tells_who_connected(void **state)
 {
     (void)state;
@@ -522,7 +554,7 @@ static void a_port_in_use_is_named(void **state)
     assert_error(http_listen_tcp("example", 1, &err), ERROR_INVALID);
 }
 
-// ---- many ----------------------------------------------------------------------------------------------------------
+// ---- many -------------------------------------------------------------------------------------------------
 static void *hammer(void *arg)
 {
     int *bad = arg;
@@ -565,9 +597,11 @@ int main(void)
         TEST(a_body_of_20_mib_passes_and_a_larger_one_is_answered_413),
         TEST(a_chunked_body_that_grows_too_large_is_answered_413),
         TEST(whoever_asks_for_leave_to_send_too_much_is_refused_at_once),
-        cmocka_unit_test_setup_teardown(a_client_that_drips_its_body_is_cut_off, set_up_fake_clock, tear_down),
+        cmocka_unit_test_setup_teardown(a_client_that_drips_its_body_is_cut_off, set_up_fake_clock,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_waiting_request_is_not_cut_off, set_up_fake_clock, tear_down),
         TEST(malformed_heads_are_refused_and_the_connection_closed),
+        TEST(random_bytes_and_cut_requests_do_not_end_the_listener),
         TEST(a_stream_brings_its_pieces_in_order_and_ends),
         TEST(a_stream_whose_reader_is_slow_refuses_pieces_until_it_drained),
         TEST(a_drained_stream_says_that_it_takes_more),

@@ -1,4 +1,5 @@
-// The MCP endpoint's protocol over real sockets: heads, JSON-RPC, revisions. No sandbox is needed for any of it.
+// The MCP endpoint's protocol over real sockets: heads, JSON-RPC, revisions. No sandbox is needed for any of
+// it.
 #include "api/mcp/mcp.h"
 #include "api/tools/schema_check.h"
 #include "api/tools/tools.h"
@@ -98,7 +99,7 @@ static json_t *result_of(const char *headers, const char *body)
     return result;
 }
 
-// ---- heads -------------------------------------------------------------------------------------------------------
+// ---- heads ------------------------------------------------------------------------------------------------
 static void only_loopback_is_listened_on(void **state)
 {
     (void)state;
@@ -116,7 +117,9 @@ static void only_loopback_is_listened_on(void **state)
 static void foreign_origins_are_refused_and_local_or_absent_ones_served(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"http://evil.example", "null", "https://127.0.0.1.evil.example", "http://localhost:80:80", "file://", "localhost", ""};
+    static const char *const bad[] = {
+        "http://evil.example", "null", "https://127.0.0.1.evil.example", "http://localhost:80:80", "file://",
+        "localhost",           ""};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         char *header = mem_format("Origin: %s\r\n", bad[i]);
         if (status_of(header, LIST) != 403)
@@ -131,8 +134,12 @@ static void foreign_origins_are_refused_and_local_or_absent_ones_served(void **s
 static void hosts_that_are_not_this_machine_are_refused(void **state)
 {
     (void)state;
-    static const char *const good[] = {"localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:18788", "[::1]", "[::1]:80"};
-    static const char *const bad[] = {"evil.example", "127.0.0.1.evil.example", "localhost:", "localhost:x", "127.0.0.2", "localhost.", "[::1", "a@localhost"};
+    static const char *const good[] = {"localhost",       "LOCALHOST:1", "127.0.0.1",
+                                       "127.0.0.1:18788", "[::1]",       "[::1]:80"};
+    static const char *const bad[] = {"evil.example", "127.0.0.1.evil.example",
+                                      "localhost:",   "localhost:x",
+                                      "127.0.0.2",    "localhost.",
+                                      "[::1",         "a@localhost"};
     for (size_t i = 0; i < ARRAY_LEN(good) + ARRAY_LEN(bad); i++) {
         bool is_good = i < ARRAY_LEN(good);
         char *header = mem_format("Host: %s\r\n", is_good ? good[i] : bad[i - ARRAY_LEN(good)]);
@@ -144,8 +151,13 @@ static void hosts_that_are_not_this_machine_are_refused(void **state)
 static void doubled_or_missing_hosts_and_mixed_framing_are_refused(void **state)
 {
     (void)state;
-    assert_int_equal(status_of_head("POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"), 400);
-    assert_int_equal(status_of_head("POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"), 400);
+    assert_int_equal(
+        status_of_head("POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nContent-Type: "
+                       "application/json\r\nContent-Length: 2\r\n\r\n{}"),
+        400);
+    assert_int_equal(
+        status_of_head("POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"),
+        400);
     assert_int_equal(status_of("Transfer-Encoding: chunked\r\n", LIST), 400);
     assert_int_equal(status_of("Mcp-Name: a\r\nmcp-name: b\r\n", LIST), 400);
 }
@@ -157,14 +169,21 @@ static void bodies_that_are_not_json_by_type_are_refused_415(void **state)
     assert_int_equal(status_of("Content-Type: text/plain\r\n", LIST), 415);
     assert_int_equal(status_of("Content-Type: application/jsonx\r\n", LIST), 415);
     assert_int_equal(status_of("Content-Encoding: gzip\r\n", LIST), 415);
-    assert_int_equal(status_of_head("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"), 415);
+    assert_int_equal(status_of_head("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"),
+                     415);
 }
 
 static void accept_is_read_leniently(void **state)
 {
     (void)state;
-    static const char *const good[] = {"*/*", "application/*", "application/json", "text/html, application/json;q=0.1", "application/json;q=1.0", ""};
-    static const char *const bad[] = {"text/html", "application/json;q=0", "application/json; q=0.000, */*", "*/*;q=0"};
+    static const char *const good[] = {"*/*",
+                                       "application/*",
+                                       "application/json",
+                                       "text/html, application/json;q=0.1",
+                                       "application/json;q=1.0",
+                                       ""};
+    static const char *const bad[] = {"text/html", "application/json;q=0", "application/json; q=0.000, */*",
+                                      "*/*;q=0"};
     for (size_t i = 0; i < ARRAY_LEN(good) + ARRAY_LEN(bad); i++) {
         bool is_good = i < ARRAY_LEN(good);
         char *header = mem_format("Accept: %s\r\n", is_good ? good[i] : bad[i - ARRAY_LEN(good)]);
@@ -172,7 +191,36 @@ static void accept_is_read_leniently(void **state)
             fail_msg("wrong status for %s", header);
         free(header);
     }
-    assert_int_equal(status_of_head("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"), 400);
+    assert_int_equal(status_of_head("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                                    "application/json\r\nContent-Length: 2\r\n\r\n{}"),
+                     400);
+}
+
+static void whoever_takes_event_streams_only_gets_one_event(void **state)
+{
+    (void)state;
+    struct http_answer answer;
+    assert_int_equal(post("Accept: text/event-stream\r\n", PING, &answer), 200);
+    char *type = http_answer_header(&answer, "Content-Type");
+    assert_string_equal(type, "text/event-stream");
+    assert_string_equal(answer.body, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n");
+    free(type);
+    http_answer_clear(&answer);
+    assert_int_equal(status_of("Accept: text/event-stream;q=0\r\n", PING), 406);
+}
+
+static void messages_of_very_many_values_are_refused_before_they_are_parsed(void **state)
+{
+    (void)state;
+    size_t len = 2 * 1000 * 1000;
+    char *text = mem_alloc(len + 2);
+    for (size_t i = 0; i < len; i++)
+        text[i] = i % 2 ? ',' : '1';
+    text[0] = '[';
+    text[1] = ' ';
+    text[len - 1] = ']';
+    assert_int_equal(code_of("", text, 400), -32600);
+    free(text);
 }
 
 static void other_methods_get_405_with_allow_at_once(void **state)
@@ -180,7 +228,9 @@ static void other_methods_get_405_with_allow_at_once(void **state)
     (void)state;
     static const char *const methods[] = {"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"};
     for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-        char *head = mem_format("%s /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: x\r\n\r\n", methods[i]);
+        char *head = mem_format(
+            "%s /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: x\r\n\r\n",
+            methods[i]);
         struct http_answer answer;
         int fd = http_client_connect(fixture.port);
         http_client_send_text(fd, head);
@@ -198,7 +248,13 @@ static void other_methods_get_405_with_allow_at_once(void **state)
 static void other_paths_get_404_in_json(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"/", "/mcp/x", "/MCP", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/approvals", "/apis"};
+    static const char *const paths[] = {"/",
+                                        "/mcp/x",
+                                        "/MCP",
+                                        "/.well-known/oauth-protected-resource",
+                                        "/.well-known/oauth-protected-resource/mcp",
+                                        "/approvals",
+                                        "/apis"};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         char *head = mem_format("GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", paths[i]);
         struct http_answer answer;
@@ -223,7 +279,8 @@ static void healthz_says_ok(void **state)
     assert_true(json_is_true(json_object_get(body, "ok")));
     json_decref(body);
     http_answer_clear(&answer);
-    assert_int_equal(status_of_head("POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"), 405);
+    assert_int_equal(status_of_head("POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"),
+                     405);
     assert_int_equal(status_of_head("GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403);
 }
 
@@ -231,7 +288,8 @@ static void a_100_mb_body_is_answered_413(void **state)
 {
     (void)state;
     int fd = http_client_connect(fixture.port);
-    http_client_send_text(fd, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 104857600\r\n\r\n");
+    http_client_send_text(fd, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                              "application/json\r\nContent-Length: 104857600\r\n\r\n");
     char *bytes = mem_alloc(1024 * 1024);
     for (int i = 0; i < 100; i++)
         http_client_send(fd, bytes, 1024 * 1024);
@@ -243,18 +301,21 @@ static void a_100_mb_body_is_answered_413(void **state)
     close(fd);
 }
 
-// ---- JSON-RPC ----------------------------------------------------------------------------------------------------
+// ---- JSON-RPC ---------------------------------------------------------------------------------------------
 static void notifications_get_202_without_a_body(void **state)
 {
     (void)state;
-    static const char *const bodies[] = {"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}", "{\"jsonrpc\":\"2.0\",\"method\":\"foo\",\"params\":{}}",
-                                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":9}}",
-                                         "{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":{\"name\":\"sandbox_create\"}}",
-                                         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"};
+    static const char *const bodies[] = {
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"foo\",\"params\":{}}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":9}}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":{\"name\":\"sandbox_create\"}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"};
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
         struct http_answer answer;
         assert_int_equal(post("", bodies[i], &answer), 202);
-        char *type = http_answer_header(&answer, "Content-Type"), *length = http_answer_header(&answer, "Content-Length");
+        char *type = http_answer_header(&answer, "Content-Type"),
+             *length = http_answer_header(&answer, "Content-Length");
         assert_null(type);
         assert_string_equal(length, "0");
         free(length);
@@ -265,7 +326,16 @@ static void notifications_get_202_without_a_body(void **state)
 static void ids_are_echoed_as_they_came(void **state)
 {
     (void)state;
-    static const char *const ids[] = {"0", "-1", "1", "\"\"", "\"a\"", "\"1\"", "9007199254740993", "9223372036854775807", "\"\\u00e9 \\u2028\"", "\"a\\u0000b\""};
+    static const char *const ids[] = {"0",
+                                      "-1",
+                                      "1",
+                                      "\"\"",
+                                      "\"a\"",
+                                      "\"1\"",
+                                      "9007199254740993",
+                                      "9223372036854775807",
+                                      "\"\\u00e9 \\u2028\"",
+                                      "\"a\\u0000b\""};
     for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
         char *body = mem_format("{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}", ids[i]);
         char *unknown = mem_format("{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"x\"}", ids[i]);
@@ -293,14 +363,29 @@ static void illegal_ids_are_invalid_requests(void **state)
         assert_int_equal(code_of("", body, 400), -32600);
         free(body);
     }
-    assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":9223372036854775808,\"method\":\"ping\"}", 400), -32700);
+    assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":9223372036854775808,\"method\":\"ping\"}", 400),
+                     -32700);
 }
 
 static void texts_that_are_no_json_are_parse_errors_and_other_json_invalid(void **state)
 {
     (void)state;
-    static const char *const broken[] = {"", "{", "{}x", "{\"a\":1,\"a\":1}", "{\"a\":\"\xff\"}", "\xEF\xBB\xBF{}", "{\"a\":\"\\ud800\"}", "{'a':1}"};
-    static const char *const others[] = {"5", "\"x\"", "null", "true", "{}", "[]", "{\"jsonrpc\":\"2.0\",\"id\":1}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":5}"};
+    static const char *const broken[] = {"",
+                                         "{",
+                                         "{}x",
+                                         "{\"a\":1,\"a\":1}",
+                                         "{\"a\":\"\xff\"}",
+                                         "\xEF\xBB\xBF{}",
+                                         "{\"a\":\"\\ud800\"}",
+                                         "{'a':1}"};
+    static const char *const others[] = {"5",
+                                         "\"x\"",
+                                         "null",
+                                         "true",
+                                         "{}",
+                                         "[]",
+                                         "{\"jsonrpc\":\"2.0\",\"id\":1}",
+                                         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":5}"};
     for (size_t i = 0; i < ARRAY_LEN(broken); i++)
         assert_int_equal(code_of("", broken[i], 400), -32700);
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
@@ -316,11 +401,13 @@ static void params_of_a_wrong_type_are_an_error(void **state)
     (void)state;
     static const char *const params[] = {"[]", "\"x\"", "5", "true"};
     for (size_t i = 0; i < ARRAY_LEN(params); i++) {
-        char *body = mem_format("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":%s}", params[i]);
+        char *body =
+            mem_format("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":%s}", params[i]);
         assert_int_equal(code_of("", body, 400), -32600);
         free(body);
     }
-    assert_int_equal(status_of("", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":null}"), 200);
+    assert_int_equal(
+        status_of("", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":null}"), 200);
 }
 
 static void the_jsonrpc_version_must_be_2(void **state)
@@ -341,7 +428,8 @@ static void refusals_of_requests_keep_their_id(void **state)
         {"", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":[]}"},
         {"MCP-Protocol-Version: 1999-01-01\r\n", LIST},
         {"MCP-Protocol-Version: 2026-07-28\r\n", LIST},
-        {"", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"foo\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"x\"}}}"},
+        {"", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"foo\",\"params\":{\"_meta\":{\"io."
+             "modelcontextprotocol/protocolVersion\":\"x\"}}}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_answer answer;
@@ -353,7 +441,7 @@ static void refusals_of_requests_keep_their_id(void **state)
     }
 }
 
-// ---- up to 2025-11-25 --------------------------------------------------------------------------------------------
+// ---- up to 2025-11-25 -------------------------------------------------------------------------------------
 static void initialize_answers_the_revision_it_speaks(void **state)
 {
     (void)state;
@@ -362,18 +450,24 @@ static void initialize_answers_the_revision_it_speaks(void **state)
     } cases[] = {{"2025-03-26", "2025-03-26"}, {"2025-06-18", "2025-06-18"}, {"2025-11-25", "2025-11-25"},
                  {"2024-11-05", "2025-11-25"}, {"1999-01-01", "2025-11-25"}, {"2026-07-28", "2025-11-25"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *body = mem_format("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\",\"capabilities\":{},"
-                                "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}", cases[i].asked);
+        char *body = mem_format("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+                                "\"protocolVersion\":\"%s\",\"capabilities\":{},"
+                                "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}",
+                                cases[i].asked);
         json_t *result = result_of(i % 2 ? "MCP-Protocol-Version: 2025-11-25\r\n" : "", body);
         assert_string_equal(json_string_value(json_object_get(result, "protocolVersion")), cases[i].answered);
         assert_true(json_is_object(json_object_get(json_object_get(result, "capabilities"), "tools")));
-        assert_string_equal(json_string_value(json_object_get(json_object_get(result, "serverInfo"), "name")), "chat2shell");
+        assert_string_equal(json_string_value(json_object_get(json_object_get(result, "serverInfo"), "name")),
+                            "chat2shell");
         assert_true(json_string_length(json_object_get(result, "instructions")) <= 1000);
         json_decref(result);
         assert_int_equal(code_of("MCP-Protocol-Version: 2026-07-28\r\n", body, 400), -32020);
         free(body);
     }
-    assert_int_equal(status_of("MCP-Protocol-Version: 1999-01-01\r\n", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"x\"}}"), 200);
+    assert_int_equal(status_of("MCP-Protocol-Version: 1999-01-01\r\n",
+                               "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+                               "\"protocolVersion\":\"x\"}}"),
+                     200);
 }
 
 static void unknown_version_headers_are_refused_and_absent_ones_served(void **state)
@@ -409,7 +503,11 @@ static void batches_are_taken_in_the_oldest_revision_only(void **state)
     assert_int_equal(code_of("", "[]", 400), -32600);
     assert_int_equal(status_of("", "[{\"jsonrpc\":\"2.0\",\"method\":\"n\"}]"), 202);
     assert_int_equal(code_of("", "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}]", 400), -32600);
-    assert_int_equal(code_of("", "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}]", 400), -32600);
+    assert_int_equal(code_of("",
+                             "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{\"_meta\":{\"io."
+                             "modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}]",
+                             400),
+                     -32600);
     char *many = mem_alloc(51 * 3 + 2);
     strcpy(many, "[");
     for (int i = 0; i < 51; i++)
@@ -423,8 +521,10 @@ static void unknown_methods_are_200_with_method_not_found(void **state)
 {
     (void)state;
     assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"foo/bar\"}", 200), -32601);
-    assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\"}", 200), -32601);
-    assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"logging/setLevel\"}", 200), -32601);
+    assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\"}", 200),
+                     -32601);
+    assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"logging/setLevel\"}", 200),
+                     -32601);
     assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\\u0000\"}", 400), -32600);
 }
 
@@ -441,7 +541,11 @@ static void tools_list_is_one_page_in_stable_order(void **state)
     assert_null(json_object_get(result, "nextCursor"));
     assert_int_equal(json_array_size(json_object_get(result, "tools")), tool_count);
     json_decref(result);
-    assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"zzz\"}}", 200), -32602);
+    assert_int_equal(
+        code_of("",
+                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"zzz\"}}",
+                200),
+        -32602);
 }
 
 static bool is_tool_name(const char *name)
@@ -456,7 +560,8 @@ static void every_tool_is_described_for_clients(void **state)
     static const char *const hints[] = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"};
     json_t *result = result_of("", LIST), *tool;
     size_t i;
-    json_array_foreach (json_object_get(result, "tools"), i, tool) {
+    json_array_foreach(json_object_get(result, "tools"), i, tool)
+    {
         struct error err = ERROR_INIT;
         assert_true(is_tool_name(json_string_value(json_object_get(tool, "name"))));
         assert_true(json_string_length(json_object_get(tool, "title")) > 0);
@@ -469,7 +574,8 @@ static void every_tool_is_described_for_clients(void **state)
             assert_string_equal(json_string_value(json_object_get(schema, "type")), "object");
             assert_ok(schema_check_keywords(schema, &err));
         }
-        assert_true(json_is_false(json_object_get(json_object_get(tool, "inputSchema"), "additionalProperties")));
+        assert_true(
+            json_is_false(json_object_get(json_object_get(tool, "inputSchema"), "additionalProperties")));
     }
     json_decref(result);
 }
@@ -477,31 +583,44 @@ static void every_tool_is_described_for_clients(void **state)
 static void unknown_tools_are_protocol_errors(void **state)
 {
     (void)state;
-    static const char *const params[] = {"{\"name\":\"nope\"}", "{\"name\":5}", "{}", "{\"name\":\"codexpro\"}", "{\"name\":\"codexpro_self_test\"}",
-                                         "{\"name\":\"open_workspace\"}", "{\"name\":\"bash\\u0000\"}", "{\"name\":\"sandbox_list\",\"arguments\":[]}"};
+    static const char *const params[] = {"{\"name\":\"nope\"}",
+                                         "{\"name\":5}",
+                                         "{}",
+                                         "{\"name\":\"codexpro\"}",
+                                         "{\"name\":\"codexpro_self_test\"}",
+                                         "{\"name\":\"open_workspace\"}",
+                                         "{\"name\":\"bash\\u0000\"}",
+                                         "{\"name\":\"sandbox_list\",\"arguments\":[]}"};
     for (size_t i = 0; i < ARRAY_LEN(params); i++) {
-        char *body = mem_format("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":%s}", params[i]);
+        char *body =
+            mem_format("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":%s}", params[i]);
         assert_int_equal(code_of("", body, 200), -32602);
         free(body);
     }
 }
 
-// ---- 2026-07-28 --------------------------------------------------------------------------------------------------
-#define META(version) "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"" version "\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
-#define MODERN(method) "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"" method "\",\"params\":{" META("2026-07-28") "}}"
+// ---- 2026-07-28 -------------------------------------------------------------------------------------------
+#define META(version)                                                                                        \
+    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"" version                                      \
+    "\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
+#define MODERN(method)                                                                                       \
+    "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"" method "\",\"params\":{" META("2026-07-28") "}}"
 #define HEADERS(method) "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: " method "\r\n"
 
 static void discover_and_list_are_complete_modern_results(void **state)
 {
     (void)state;
-    json_t *results[] = {result_of(HEADERS("server/discover"), MODERN("server/discover")), result_of(HEADERS("tools/list"), MODERN("tools/list"))};
+    json_t *results[] = {result_of(HEADERS("server/discover"), MODERN("server/discover")),
+                         result_of(HEADERS("tools/list"), MODERN("tools/list"))};
     for (size_t i = 0; i < 2; i++) {
         assert_string_equal(json_string_value(json_object_get(results[i], "resultType")), "complete");
         assert_true(json_is_integer(json_object_get(results[i], "ttlMs")));
         assert_string_equal(json_string_value(json_object_get(results[i], "cacheScope")), "private");
-        assert_non_null(json_object_get(json_object_get(results[i], "_meta"), "io.modelcontextprotocol/serverInfo"));
+        assert_non_null(
+            json_object_get(json_object_get(results[i], "_meta"), "io.modelcontextprotocol/serverInfo"));
     }
-    assert_string_equal(json_string_value(json_array_get(json_object_get(results[0], "supportedVersions"), 0)), "2026-07-28");
+    assert_string_equal(
+        json_string_value(json_array_get(json_object_get(results[0], "supportedVersions"), 0)), "2026-07-28");
     assert_true(json_is_array(json_object_get(results[1], "tools")));
     json_decref(results[0]);
     json_decref(results[1]);
@@ -515,20 +634,30 @@ static void the_modern_envelope_and_headers_are_demanded(void **state)
         int code;
     } cases[] = {
         {HEADERS("tools/list"), "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\"}", -32602},
-        {HEADERS("tools/list"), "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}", -32602},
-        {HEADERS("tools/list"), "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":5}}}", -32602},
+        {HEADERS("tools/list"),
+         "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/"
+         "list\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}",
+         -32602},
+        {HEADERS("tools/list"),
+         "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/"
+         "list\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":5}}}",
+         -32602},
         {"", MODERN("tools/list"), -32020},
         {"MCP-Protocol-Version: 2025-11-25\r\nMcp-Method: tools/list\r\n", MODERN("tools/list"), -32020},
         {"MCP-Protocol-Version: 2026-07-28\r\n", MODERN("tools/list"), -32020},
         {HEADERS("Tools/list"), MODERN("tools/list"), -32020},
-        {"MCP-Protocol-Version: 2099-01-01\r\nMcp-Method: tools/list\r\n", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{" META("2099-01-01") "}}", -32022},
+        {"MCP-Protocol-Version: 2099-01-01\r\nMcp-Method: tools/list\r\n",
+         "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\",\"params\":{" META("2099-01-01") "}}",
+         -32022},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_int_equal(code_of(cases[i].headers, cases[i].body, 400), cases[i].code);
     struct http_answer answer;
     post(cases[7].headers, cases[7].body, &answer);
-    json_t *message = http_answer_json(&answer), *data = json_object_get(json_object_get(message, "error"), "data");
-    assert_string_equal(json_string_value(json_array_get(json_object_get(data, "supported"), 0)), "2026-07-28");
+    json_t *message = http_answer_json(&answer),
+           *data = json_object_get(json_object_get(message, "error"), "data");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(data, "supported"), 0)),
+                        "2026-07-28");
     assert_string_equal(json_string_value(json_object_get(data, "requested")), "2099-01-01");
     json_decref(message);
     http_answer_clear(&answer);
@@ -537,7 +666,9 @@ static void the_modern_envelope_and_headers_are_demanded(void **state)
 static void the_name_header_must_name_the_tool(void **state)
 {
     (void)state;
-    const char *body = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"nope\"," META("2026-07-28") "}}";
+    const char *body =
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"nope\"," META(
+            "2026-07-28") "}}";
     assert_int_equal(code_of(HEADERS("tools/call"), body, 400), -32020);
     assert_int_equal(code_of(HEADERS("tools/call") "Mcp-Name: other\r\n", body, 400), -32020);
     assert_int_equal(code_of(HEADERS("tools/call") "Mcp-Name: Nope\r\n", body, 400), -32020);
@@ -554,8 +685,11 @@ static void removed_methods_are_404_in_the_modern_revision(void **state)
     assert_int_equal(code_of(HEADERS("ping"), MODERN("ping"), 404), -32601);
     assert_int_equal(code_of(HEADERS("initialize"), MODERN("initialize"), 404), -32601);
     assert_int_equal(code_of(HEADERS("prompts/list"), MODERN("prompts/list"), 404), -32601);
-    assert_int_equal(status_of(HEADERS("notifications/x"), "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}"), 202);
-    assert_int_equal(code_of("MCP-Protocol-Version: 2026-07-28\r\n", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 400), -32600);
+    assert_int_equal(
+        status_of(HEADERS("notifications/x"), "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}"), 202);
+    assert_int_equal(
+        code_of("MCP-Protocol-Version: 2026-07-28\r\n", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 400),
+        -32600);
 }
 
 int main(void)
@@ -567,6 +701,8 @@ int main(void)
         cmocka_unit_test(doubled_or_missing_hosts_and_mixed_framing_are_refused),
         cmocka_unit_test(bodies_that_are_not_json_by_type_are_refused_415),
         cmocka_unit_test(accept_is_read_leniently),
+        cmocka_unit_test(whoever_takes_event_streams_only_gets_one_event),
+        cmocka_unit_test(messages_of_very_many_values_are_refused_before_they_are_parsed),
         cmocka_unit_test(other_methods_get_405_with_allow_at_once),
         cmocka_unit_test(other_paths_get_404_in_json),
         cmocka_unit_test(healthz_says_ok),

@@ -1,5 +1,5 @@
-// The tools over real sockets and the real store. Requests and lanes are scripted here, so that every moment of a
-// sandbox's life can be held still: the reconcilers' part is played by the tests.
+// The tools over real sockets and the real store. Requests and lanes are scripted here, so that every moment
+// of a sandbox's life can be held still: the reconcilers' part is played by the tests.
 #include "api/mcp/mcp.h"
 #include "api/tools/schema_check.h"
 #include "api/tools/tools.h"
@@ -32,7 +32,7 @@ static struct {
     json_t *unsaved;
 } f;
 
-// ---- scripted requests -----------------------------------------------------------------------------------------------
+// ---- scripted requests ------------------------------------------------------------------------------------
 struct asked {
     sandbox_request_fn sandbox_done;
     record_request_fn record_done;
@@ -87,10 +87,12 @@ static void sandbox_committed(void *arg, int result, const struct error *err)
     free_asked(asked);
 }
 
-void request_sandbox(struct world *world, const struct sandbox_request *request, sandbox_request_fn done, void *arg)
+void request_sandbox(struct world *world, const struct sandbox_request *request, sandbox_request_fn done,
+                     void *arg)
 {
     struct asked *asked = mem_alloc(sizeof(*asked));
-    *asked = (struct asked){.sandbox_done = done, .arg = arg, .path = mem_strdup_or_null(request->workspace_path)};
+    *asked =
+        (struct asked){.sandbox_done = done, .arg = arg, .path = mem_strdup_or_null(request->workspace_path)};
     assert_string_equal(request->principal, "mcp");
     store_submit(world->store, run_sandbox_request, sandbox_committed, asked);
 }
@@ -98,7 +100,9 @@ void request_sandbox(struct world *world, const struct sandbox_request *request,
 static int run_destroy(struct store_tx *tx, void *arg, struct error *err)
 {
     struct asked *asked = arg;
-    return tx_delete(tx, ACTOR, KIND_SANDBOX, asked->uid, err) < 0 ? -1 : tx_get_uid(tx, KIND_SANDBOX, asked->uid, &asked->record, err);
+    return tx_delete(tx, ACTOR, KIND_SANDBOX, asked->uid, err) < 0
+               ? -1
+               : tx_get_uid(tx, KIND_SANDBOX, asked->uid, &asked->record, err);
 }
 
 static void record_committed(void *arg, int result, const struct error *err)
@@ -108,7 +112,8 @@ static void record_committed(void *arg, int result, const struct error *err)
     free_asked(asked);
 }
 
-void request_destroy(struct world *world, const char *principal, const char *uid, record_request_fn done, void *arg)
+void request_destroy(struct world *world, const char *principal, const char *uid, record_request_fn done,
+                     void *arg)
 {
     (void)principal;
     struct asked *asked = mem_alloc(sizeof(*asked));
@@ -133,7 +138,8 @@ static int run_expose(struct store_tx *tx, void *arg, struct error *err)
     return 0;
 }
 
-void request_expose(struct world *world, const char *principal, const char *uid, int64_t port, record_request_fn done, void *arg)
+void request_expose(struct world *world, const char *principal, const char *uid, int64_t port,
+                    record_request_fn done, void *arg)
 {
     (void)principal;
     struct asked *asked = mem_alloc(sizeof(*asked));
@@ -141,7 +147,7 @@ void request_expose(struct world *world, const char *principal, const char *uid,
     store_submit(world->store, run_expose, record_committed, asked);
 }
 
-// ---- scripted lanes --------------------------------------------------------------------------------------------------
+// ---- scripted lanes ---------------------------------------------------------------------------------------
 struct lane_call {
     lane_answer_fn done;
     void *arg;
@@ -191,33 +197,40 @@ bool lane_call_cancel(struct lane_call *call)
     return false;
 }
 
-struct lane_call *lane_call_tool(struct lanes *lanes, const char *uid, const char *tool, json_t *arguments, lane_answer_fn done, void *arg)
+struct lane_call *lane_call_tool(struct lanes *lanes, const char *uid, const char *tool, json_t *arguments,
+                                 lane_answer_fn done, void *arg)
 {
     (void)lanes;
-    return answer_lane(done, arg, json_pack("{s:s, s:s, s:o}", "uid", uid, "tool", tool, "arguments", arguments));
+    return answer_lane(done, arg,
+                       json_pack("{s:s, s:s, s:o}", "uid", uid, "tool", tool, "arguments", arguments));
 }
 
-struct lane_call *lane_bash(struct lanes *lanes, const char *uid, const char *command, const char *cwd, int64_t yield_time_ms, int64_t timeout_ms,
-                            lane_answer_fn done, void *arg)
+struct lane_call *lane_bash(struct lanes *lanes, const char *uid, const char *command, const char *cwd,
+                            int64_t yield_time_ms, int64_t timeout_ms, lane_answer_fn done, void *arg)
 {
     (void)lanes;
-    return answer_lane(done, arg, json_pack("{s:s, s:s, s:s*, s:I, s:I}", "uid", uid, "command", command, "cwd", cwd, "yield",
-                                            (json_int_t)yield_time_ms, "timeout", (json_int_t)timeout_ms));
+    return answer_lane(done, arg,
+                       json_pack("{s:s, s:s, s:s*, s:I, s:I}", "uid", uid, "command", command, "cwd", cwd,
+                                 "yield", (json_int_t)yield_time_ms, "timeout", (json_int_t)timeout_ms));
 }
 
-struct lane_call *lane_bash_poll(struct lanes *lanes, const char *uid, const char *session_id, int64_t yield_time_ms, lane_answer_fn done, void *arg)
+struct lane_call *lane_bash_poll(struct lanes *lanes, const char *uid, const char *session_id,
+                                 int64_t yield_time_ms, lane_answer_fn done, void *arg)
 {
     (void)lanes;
-    return answer_lane(done, arg, json_pack("{s:s, s:s, s:I}", "uid", uid, "session", session_id, "yield", (json_int_t)yield_time_ms));
+    return answer_lane(
+        done, arg,
+        json_pack("{s:s, s:s, s:I}", "uid", uid, "session", session_id, "yield", (json_int_t)yield_time_ms));
 }
 
-struct lane_call *lane_bash_stop(struct lanes *lanes, const char *uid, const char *session_id, lane_answer_fn done, void *arg)
+struct lane_call *lane_bash_stop(struct lanes *lanes, const char *uid, const char *session_id,
+                                 lane_answer_fn done, void *arg)
 {
     (void)lanes;
     return answer_lane(done, arg, json_pack("{s:s, s:s}", "uid", uid, "session", session_id));
 }
 
-// ---- fixture ---------------------------------------------------------------------------------------------------------
+// ---- fixture ----------------------------------------------------------------------------------------------
 static int set_up(void **state)
 {
     (void)state;
@@ -226,7 +239,10 @@ static int set_up(void **state)
     f.dir = support_make_dir();
     f.clock = clock_new_fake((struct wall_time){1790000000000});
     assert_ok(loop_start(f.clock, &f.loop, &err));
-    assert_ok(store_open(&(struct store_options){.state_dir = f.dir, .clock = f.clock, .disk_floor_bytes = 1, .reserve_bytes = 4096}, &f.store, &err));
+    assert_ok(store_open(
+        &(struct store_options){
+            .state_dir = f.dir, .clock = f.clock, .disk_floor_bytes = 1, .reserve_bytes = 4096},
+        &f.store, &err));
     f.config = (struct config){.host = "127.0.0.1"};
     f.world = (struct world){.config = &f.config, .clock = f.clock, .loop = f.loop, .store = f.store};
     assert_ok(mcp_server_start(&f.world, &f.server, &err));
@@ -250,8 +266,9 @@ static int tear_down(void **state)
 
 static char *call_text(const char *tool, const char *arguments)
 {
-    return mem_format("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"%s%s}}", tool,
-                      arguments ? ",\"arguments\":" : "", arguments ? arguments : "");
+    return mem_format(
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"%s%s}}", tool,
+        arguments ? ",\"arguments\":" : "", arguments ? arguments : "");
 }
 
 static int start_call(const char *tool, const char *arguments)
@@ -299,7 +316,8 @@ static void check_output(const char *tool, const json_t *structured)
 static json_t *take_structured(const char *tool, json_t *result)
 {
     struct error err = ERROR_INIT;
-    const char *text = json_string_value(json_object_get(json_array_get(json_object_get(result, "content"), 0), "text"));
+    const char *text =
+        json_string_value(json_object_get(json_array_get(json_object_get(result, "content"), 0), "text"));
     if (json_is_true(json_object_get(result, "isError")))
         fail_msg("%s failed: %s", tool, text);
     json_t *structured = json_incref(json_object_get(result, "structuredContent")), *copy = NULL;
@@ -313,7 +331,8 @@ static json_t *take_structured(const char *tool, json_t *result)
 
 static void assert_fails(json_t *result, const char *part)
 {
-    const char *text = json_string_value(json_object_get(json_array_get(json_object_get(result, "content"), 0), "text"));
+    const char *text =
+        json_string_value(json_object_get(json_array_get(json_object_get(result, "content"), 0), "text"));
     assert_true(json_is_true(json_object_get(result, "isError")));
     assert_null(json_object_get(result, "structuredContent"));
     if (!text || !strstr(text, part))
@@ -385,7 +404,7 @@ static const char *text_at(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-// ---- sandbox_create ----------------------------------------------------------------------------------------------------
+// ---- sandbox_create ---------------------------------------------------------------------------------------
 static void create_answers_when_the_sandbox_runs(void **state)
 {
     (void)state;
@@ -429,8 +448,10 @@ static void create_tells_reused_failed_and_refused_apart(void **state)
     assert_string_equal(text_at(structured, "status"), "reused");
     json_decref(structured);
     error_set(&f.refusal, ERROR_REFUSED, "ask for another", "%s", PATH_REFUSED_MESSAGE);
-    assert_fails(call("sandbox_create", "{\"workspace_path\":\"/etc\"}"), PATH_REFUSED_MESSAGE ". Ask for another.");
-    assert_fails(call("sandbox_create", "{\"workspace_path\":\"/etc\",\"workspace_id\":\"ws_x\"}"), "exclude each other");
+    assert_fails(call("sandbox_create", "{\"workspace_path\":\"/etc\"}"),
+                 PATH_REFUSED_MESSAGE ". Ask for another.");
+    assert_fails(call("sandbox_create", "{\"workspace_path\":\"/etc\",\"workspace_id\":\"ws_x\"}"),
+                 "exclude each other");
 }
 
 static void a_create_that_fails_says_why_and_what_to_do(void **state)
@@ -448,11 +469,15 @@ static void a_host_path_comes_back_as_approval_required(void **state)
 {
     (void)state;
     f.outcome = SANDBOX_NEEDS_APPROVAL;
-    json_t *structured = take_structured("sandbox_create", call("sandbox_create", "{\"workspace_path\":\"/home/u/repositories/x\",\"workspace_mode\":\"direct\"}"));
+    json_t *structured = take_structured(
+        "sandbox_create",
+        call("sandbox_create",
+             "{\"workspace_path\":\"/home/u/repositories/x\",\"workspace_mode\":\"direct\"}"));
     assert_string_equal(text_at(structured, "status"), "approval_required");
     assert_string_equal(text_at(json_object_get(structured, "approval"), "status"), "pending");
     assert_null(json_object_get(structured, "sandbox"));
-    assert_non_null(strstr(json_string_value(json_array_get(json_object_get(structured, "notes"), 0)), "approval approve"));
+    assert_non_null(strstr(json_string_value(json_array_get(json_object_get(structured, "notes"), 0)),
+                           "approval approve"));
     json_decref(structured);
 }
 
@@ -465,12 +490,15 @@ static void capabilities_that_lack_are_told(void **state)
     struct capability_list *list = &sandbox->status.sandbox.capabilities;
     list->items = mem_alloc(sizeof(list->items[0]));
     list->count = 1;
-    list->items[0] = (struct capability){.name = mem_strdup("packages"), .message = mem_strdup("packages cannot be installed on the host template")};
+    list->items[0] =
+        (struct capability){.name = mem_strdup("packages"),
+                            .message = mem_strdup("packages cannot be installed on the host template")};
     record_set_condition(sandbox, "Ready", CONDITION_TRUE, clock_wall(f.clock), "Test", "ok");
     assert_ok(store_write_status(f.store, sandbox, &err));
     json_t *structured = take_structured("sandbox_create", end_call(fd));
     assert_true(json_is_false(json_object_get(json_object_get(structured, "capabilities"), "packages")));
-    assert_non_null(strstr(json_string_value(json_array_get(json_object_get(structured, "notes"), 0)), "cannot be installed"));
+    assert_non_null(strstr(json_string_value(json_array_get(json_object_get(structured, "notes"), 0)),
+                           "cannot be installed"));
     json_decref(structured);
 }
 
@@ -499,7 +527,7 @@ static void stop_answers_callers_that_wait_for_a_sandbox(void **state)
     close(fd);
 }
 
-// ---- the others ----------------------------------------------------------------------------------------------------------
+// ---- the others -------------------------------------------------------------------------------------------
 static void lists_conform_and_skip_what_is_destroyed(void **state)
 {
     (void)state;
@@ -528,7 +556,8 @@ static void lists_conform_and_skip_what_is_destroyed(void **state)
     }
     json_t *destroyed = take_structured("sandbox_destroy", end_call(fd));
     assert_string_equal(text_at(destroyed, "status"), "destroyed");
-    assert_non_null(strstr(json_string_value(json_array_get(json_object_get(destroyed, "notes"), 0)), "2 changed files, 1 commits"));
+    assert_non_null(strstr(json_string_value(json_array_get(json_object_get(destroyed, "notes"), 0)),
+                           "2 changed files, 1 commits"));
     json_decref(destroyed);
     list = take_structured("sandbox_list", call("sandbox_list", NULL));
     assert_int_equal(json_array_size(json_object_get(list, "sandboxes")), 0);
@@ -552,7 +581,8 @@ static void expose_waits_for_the_mapping(void **state)
     assert_int_equal(json_integer_value(json_object_get(structured, "sandboxPort")), 8080);
     assert_string_equal(text_at(structured, "sandboxId"), uid);
     json_decref(structured);
-    static const char *const bad[] = {"\"port\":0", "\"port\":65536", "\"port\":\"80\"", "\"port\":80.5", "\"port\":80,\"x\":1", "\"port\":null"};
+    static const char *const bad[] = {"\"port\":0",    "\"port\":65536",      "\"port\":\"80\"",
+                                      "\"port\":80.5", "\"port\":80,\"x\":1", "\"port\":null"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_fails(call_in("sandbox_expose", uid, bad[i]), i == 4 ? "unknown argument x" : "port must be");
     free(arguments);
@@ -576,17 +606,22 @@ static void forwarded_calls_pass_their_arguments_and_results(void **state)
 {
     (void)state;
     char *uid = make_running();
-    f.answer = json_pack("{s:[{s:s, s:s}], s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:b}, s:{}, s:s}", "content", "type", "text", "text",
-                         "Read \xE2\x80\xA8 it", "structuredContent", "codexpro_tool", "read", "codexpro_title", "Read", "workspace_id", "ws_1", "root", "/w", "path",
-                         "a", "text", "1 | \xE2\x80\xA8", "startLine", 1, "endLine", 1, "totalLines", 1, "bytes", 3, "sha256", "0", "truncated", 0, "_meta", "evil", "x");
+    f.answer = json_pack(
+        "{s:[{s:s, s:s}], s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:b}, s:{}, s:s}",
+        "content", "type", "text", "text", "Read \xE2\x80\xA8 it", "structuredContent", "codexpro_tool",
+        "read", "codexpro_title", "Read", "workspace_id", "ws_1", "root", "/w", "path", "a", "text",
+        "1 | \xE2\x80\xA8", "startLine", 1, "endLine", 1, "totalLines", 1, "bytes", 3, "sha256", "0",
+        "truncated", 0, "_meta", "evil", "x");
     json_t *result = call_in("read", uid, "\"path\":\"a\",\"start_line\":1");
     check_output("read", json_object_get(result, "structuredContent"));
     assert_null(json_object_get(result, "evil"));
     json_decref(result);
-    json_t *expected = json_pack("{s:s, s:s, s:{s:s, s:i}}", "uid", uid, "tool", "read", "arguments", "path", "a", "start_line", 1);
+    json_t *expected = json_pack("{s:s, s:s, s:{s:s, s:i}}", "uid", uid, "tool", "read", "arguments", "path",
+                                 "a", "start_line", 1);
     assert_true(json_equal(f.sent, expected));
     json_decref(expected);
-    assert_fails(call_in("read", uid, "\"path\":\"a\",\"workspace_id\":\"ws_1\""), "workspace_id is internal");
+    assert_fails(call_in("read", uid, "\"path\":\"a\",\"workspace_id\":\"ws_1\""),
+                 "workspace_id is internal");
     assert_fails(call_in("read", uid, "\"path\":5"), "path must be a string");
     assert_fails(call_in("read", uid, "\"path\":\"\""), "path must not be empty");
     assert_fails(call_in("read", uid, ""), "path is required");
@@ -601,7 +636,8 @@ static void line_separators_leave_as_escapes(void **state)
 {
     (void)state;
     char *uid = make_running(), *arguments = with_id(uid, "");
-    f.answer = json_pack("{s:[{s:s, s:s}], s:{}}", "content", "type", "text", "text", "\xE2\x80\xA8\xE2\x80\xA9", "structuredContent");
+    f.answer = json_pack("{s:[{s:s, s:s}], s:{}}", "content", "type", "text", "text",
+                         "\xE2\x80\xA8\xE2\x80\xA9", "structuredContent");
     struct http_answer answer;
     char *body = call_text("tree", arguments);
     http_client_post(f.port, "/mcp", "", body, &answer);
@@ -616,14 +652,20 @@ static void senseless_answers_of_the_tool_server_do_not_pass(void **state)
 {
     (void)state;
     char *uid = make_running();
-    static const char *const bad[] = {"{}", "[]", "5", "{\"content\":5,\"structuredContent\":{}}", "{\"content\":[5],\"structuredContent\":{}}",
-                                      "{\"content\":[],\"structuredContent\":[]}", "{\"content\":[]}"};
+    static const char *const bad[] = {"{}",
+                                      "[]",
+                                      "5",
+                                      "{\"content\":5,\"structuredContent\":{}}",
+                                      "{\"content\":[5],\"structuredContent\":{}}",
+                                      "{\"content\":[],\"structuredContent\":[]}",
+                                      "{\"content\":[]}"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         f.answer = json_loads(bad[i], JSON_DECODE_ANY, NULL);
         assert_fails(call_in("tree", uid, ""), "makes no sense");
         json_decref(f.answer);
     }
-    f.answer = json_loads("{\"content\":[{\"type\":\"text\",\"text\":\"Error: ENOENT\"}],\"isError\":true}", 0, NULL);
+    f.answer = json_loads("{\"content\":[{\"type\":\"text\",\"text\":\"Error: ENOENT\"}],\"isError\":true}",
+                          0, NULL);
     assert_fails(call_in("tree", uid, ""), "ENOENT");
     free(uid);
 }
@@ -657,18 +699,23 @@ static void bash_has_its_defaults_and_checks(void **state)
 {
     (void)state;
     char *uid = make_running();
-    f.answer = json_pack("{s:s, s:s, s:n, s:s, s:b}", "session_id", "bash_1", "status", "running", "exit_code", "output", "x", "has_more_output", 0);
+    f.answer = json_pack("{s:s, s:s, s:n, s:s, s:b}", "session_id", "bash_1", "status", "running",
+                         "exit_code", "output", "x", "has_more_output", 0);
     json_decref(take_structured("bash", call_in("bash", uid, "\"command\":\"sleep 1\"")));
     assert_int_equal(json_integer_value(json_object_get(f.sent, "yield")), 10000);
     assert_int_equal(json_integer_value(json_object_get(f.sent, "timeout")), 0);
-    json_decref(take_structured("bash_poll", call_in("bash_poll", uid, "\"session_id\":\"bash_1\",\"yield_time_ms\":0")));
+    json_decref(take_structured("bash_poll",
+                                call_in("bash_poll", uid, "\"session_id\":\"bash_1\",\"yield_time_ms\":0")));
     assert_int_equal(json_integer_value(json_object_get(f.sent, "yield")), 0);
     json_decref(take_structured("bash_stop", call_in("bash_stop", uid, "\"session_id\":\"bash_1\"")));
     assert_fails(call_in("bash", uid, "\"command\":\" \\t\\n\""), "command is required");
     assert_fails(call_in("bash", uid, "\"command\":\"a\\u0000b\""), "NUL");
-    assert_fails(call_in("bash", uid, "\"command\":\"a\",\"timeout_ms\":999"), "timeout_ms must be at least 1000");
-    assert_fails(call_in("bash", uid, "\"command\":\"a\",\"yield_time_ms\":60001"), "yield_time_ms must be at most 60000");
-    assert_fails(call_in("bash", uid, "\"command\":\"a\",\"session_id\":\"x\""), "unknown argument session_id");
+    assert_fails(call_in("bash", uid, "\"command\":\"a\",\"timeout_ms\":999"),
+                 "timeout_ms must be at least 1000");
+    assert_fails(call_in("bash", uid, "\"command\":\"a\",\"yield_time_ms\":60001"),
+                 "yield_time_ms must be at most 60000");
+    assert_fails(call_in("bash", uid, "\"command\":\"a\",\"session_id\":\"x\""),
+                 "unknown argument session_id");
     error_set(&f.refusal, ERROR_NOT_FOUND, NULL, "Unknown Bash session: bash_9");
     assert_fails(call_in("bash_poll", uid, "\"session_id\":\"bash_9\""), "Unknown Bash session: bash_9");
     f.refusal = (struct error)ERROR_INIT;
@@ -710,7 +757,8 @@ static void a_batch_of_calls_is_answered_when_the_last_is(void **state)
     char *uid = make_running(), *arguments = with_id(uid, "");
     f.answer = json_pack("{s:[], s:{}}", "content", "structuredContent");
     f.holds = true;
-    char *one = call_text("tree", arguments), *body = mem_format("[%s,{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"},%s]", one, one);
+    char *one = call_text("tree", arguments),
+         *body = mem_format("[%s,{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"},%s]", one, one);
     char *text = http_client_post_text("/mcp", "", body);
     int fd = http_client_connect(f.port);
     http_client_send_text(fd, text);
@@ -753,10 +801,15 @@ static void more_calls_than_the_most_are_refused_with_what_to_do(void **state)
 static void modern_calls_carry_their_result_type(void **state)
 {
     (void)state;
-    const char *body = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"sandbox_list\",\"_meta\":{\"io.modelcontextprotocol/"
-                       "protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}";
+    const char *body =
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/"
+        "call\",\"params\":{\"name\":\"sandbox_list\",\"_meta\":{\"io.modelcontextprotocol/"
+        "protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}";
     struct http_answer answer;
-    http_client_post(f.port, "/mcp", "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: sandbox_list\r\n", body, &answer);
+    http_client_post(
+        f.port, "/mcp",
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: sandbox_list\r\n", body,
+        &answer);
     json_t *message = http_answer_json(&answer), *result = json_object_get(message, "result");
     assert_string_equal(text_at(result, "resultType"), "complete");
     assert_null(json_object_get(result, "ttlMs"));

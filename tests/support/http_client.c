@@ -22,7 +22,8 @@ void http_answer_clear(struct http_answer *answer)
 char *http_answer_header(const struct http_answer *answer, const char *name)
 {
     size_t name_len = strlen(name);
-    for (const char *line = answer->head ? strstr(answer->head, "\r\n") : NULL; line; line = strstr(line, "\r\n")) {
+    for (const char *line = answer->head ? strstr(answer->head, "\r\n") : NULL; line;
+         line = strstr(line, "\r\n")) {
         line += 2;
         if (strncasecmp(line, name, name_len) != 0 || line[name_len] != ':')
             continue;
@@ -41,7 +42,8 @@ json_t *http_answer_json(const struct http_answer *answer)
 int http_client_connect(int port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
         fail_msg("cannot connect to port %d: %s", port, strerror(errno));
     return fd;
@@ -137,7 +139,8 @@ void http_client_read(int fd, struct http_answer *ret, int timeout_ms)
         ret->status = atoi(ret->head + strcspn(ret->head, " "));
         reader.at = end;
         append(ret, "", 0);
-        char *length = http_answer_header(ret, "Content-Length"), *coding = http_answer_header(ret, "Transfer-Encoding");
+        char *length = http_answer_header(ret, "Content-Length"),
+             *coding = http_answer_header(ret, "Transfer-Encoding");
         if (coding)
             read_chunks(&reader, ret);
         else if (length && need(&reader, strtoul(length, NULL, 10)))
@@ -165,7 +168,8 @@ void http_client_raw(int port, const char *bytes, size_t len, struct http_answer
 
 static bool has_line(const char *headers, const char *name)
 {
-    for (const char *line = headers; line && *line; line = strstr(line, "\r\n") ? strstr(line, "\r\n") + 2 : NULL)
+    for (const char *line = headers; line && *line;
+         line = strstr(line, "\r\n") ? strstr(line, "\r\n") + 2 : NULL)
         if (strncasecmp(line, name, strlen(name)) == 0)
             return true;
     return false;
@@ -173,13 +177,16 @@ static bool has_line(const char *headers, const char *name)
 
 char *http_client_post_text(const char *path, const char *headers, const char *body)
 {
-    bool has_host = has_line(headers, "Host:"), has_type = has_line(headers, "Content-Type:"), has_accept = has_line(headers, "Accept:");
-    return mem_format("POST %s HTTP/1.1\r\n%s%s%sContent-Length: %zu\r\n%s\r\n%s", path, has_host ? "" : "Host: 127.0.0.1\r\n",
-                      has_type ? "" : "Content-Type: application/json\r\n", has_accept ? "" : "Accept: application/json, text/event-stream\r\n",
-                      strlen(body), headers, body);
+    bool has_host = has_line(headers, "Host:"), has_type = has_line(headers, "Content-Type:"),
+         has_accept = has_line(headers, "Accept:");
+    return mem_format(
+        "POST %s HTTP/1.1\r\n%s%s%sContent-Length: %zu\r\n%s\r\n%s", path,
+        has_host ? "" : "Host: 127.0.0.1\r\n", has_type ? "" : "Content-Type: application/json\r\n",
+        has_accept ? "" : "Accept: application/json, text/event-stream\r\n", strlen(body), headers, body);
 }
 
-void http_client_post(int port, const char *path, const char *headers, const char *body, struct http_answer *ret)
+void http_client_post(int port, const char *path, const char *headers, const char *body,
+                      struct http_answer *ret)
 {
     char *text = http_client_post_text(path, headers, body);
     http_client_raw(port, text, strlen(text), ret);

@@ -1,5 +1,5 @@
-// A raw HTTP client for tests: sends exactly the bytes it is given and reads whole answers, so that malformed requests
-// and kept-alive connections can be tried.
+// A raw HTTP client for tests: sends exactly the bytes it is given and reads whole answers, so that malformed
+// requests and kept-alive connections can be tried.
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -25,6 +25,7 @@ bool http_client_is_closed(int fd, int timeout_ms); // end of file (or reset) wi
 // One exchange on a connection of its own.
 void http_client_raw(int port, const char *bytes, size_t len, struct http_answer *ret);
 // POST of JSON; headers: further lines, each ending in CRLF, or "".
-void http_client_post(int port, const char *path, const char *headers, const char *body, struct http_answer *ret);
+void http_client_post(int port, const char *path, const char *headers, const char *body,
+                      struct http_answer *ret);
 // The same bytes, to be sent by http_client_send; owned by the caller.
 char *http_client_post_text(const char *path, const char *headers, const char *body);

@@ -6,8 +6,10 @@ static struct http_head head_of(const char *const *fields)
 {
     struct http_head head = {.method = "POST", .target = "/mcp", .version = "HTTP/1.1"};
     for (; fields && fields[0]; fields += 2)
-        head.fields[head.field_count++] =
-            (struct http_field){.name = fields[0], .value = fields[1], .name_len = strlen(fields[0]), .value_len = strlen(fields[1])};
+        head.fields[head.field_count++] = (struct http_field){.name = fields[0],
+                                                              .value = fields[1],
+                                                              .name_len = strlen(fields[0]),
+                                                              .value_len = strlen(fields[1])};
     return head;
 }
 
@@ -36,25 +38,32 @@ static int status_of_target(const char *target)
 static void a_plain_head_passes(void **state)
 {
     (void)state;
-    assert_int_equal(status_of_fields((const char *[]){"Host", "a", "Content-Length", "12", "Accept", "a", "Accept", "b", NULL}), 200);
-    assert_int_equal(status_of_fields((const char *[]){"host", "a", "Transfer-Encoding", "Chunked", NULL}), 200);
+    assert_int_equal(status_of_fields((const char *[]){"Host", "a", "Content-Length", "12", "Accept", "a",
+                                                       "Accept", "b", NULL}),
+                     200);
+    assert_int_equal(status_of_fields((const char *[]){"host", "a", "Transfer-Encoding", "Chunked", NULL}),
+                     200);
 }
 
 static void a_length_beside_a_coding_is_refused(void **state)
 {
     (void)state;
-    assert_int_equal(status_of_fields((const char *[]){"Host", "a", "Content-Length", "5", "Transfer-Encoding", "chunked", NULL}), 400);
+    assert_int_equal(status_of_fields((const char *[]){"Host", "a", "Content-Length", "5",
+                                                       "Transfer-Encoding", "chunked", NULL}),
+                     400);
 }
 
 static void doubled_headers_that_may_come_once_are_refused_in_any_case(void **state)
 {
     (void)state;
-    static const char *const names[] = {"Host", "Content-Length", "Content-Type", "Origin", "MCP-Protocol-Version", "Mcp-Name", "mcp-x"};
+    static const char *const names[] = {
+        "Host", "Content-Length", "Content-Type", "Origin", "MCP-Protocol-Version", "Mcp-Name", "mcp-x"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char upper[64];
         for (size_t k = 0; k <= strlen(names[i]); k++)
             upper[k] = (char)(names[i][k] >= 'a' && names[i][k] <= 'z' ? names[i][k] - 32 : names[i][k]);
-        assert_int_equal(status_of_fields((const char *[]){"Host", "a", names[i], "1", upper, "1", NULL}), 400);
+        assert_int_equal(status_of_fields((const char *[]){"Host", "a", names[i], "1", upper, "1", NULL}),
+                         400);
     }
 }
 
@@ -70,14 +79,17 @@ static void lengths_that_are_not_plain_numbers_are_refused(void **state)
     (void)state;
     static const char *const values[] = {"+4", "-1", "4,4", "0x4", "", "4 4", "99999999999999999999"};
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
-        assert_int_equal(status_of_fields((const char *[]){"Host", "a", "Content-Length", values[i], NULL}), 400);
+        assert_int_equal(status_of_fields((const char *[]){"Host", "a", "Content-Length", values[i], NULL}),
+                         400);
 }
 
 static void codings_other_than_chunked_are_refused(void **state)
 {
     (void)state;
-    assert_int_equal(status_of_fields((const char *[]){"Host", "a", "Transfer-Encoding", "gzip, chunked", NULL}), 501);
-    assert_int_equal(status_of_fields((const char *[]){"Host", "a", "Transfer-Encoding", "chunked ", NULL}), 501);
+    assert_int_equal(
+        status_of_fields((const char *[]){"Host", "a", "Transfer-Encoding", "gzip, chunked", NULL}), 501);
+    assert_int_equal(status_of_fields((const char *[]){"Host", "a", "Transfer-Encoding", "chunked ", NULL}),
+                     501);
 }
 
 static void names_that_are_no_tokens_and_values_with_controls_are_refused(void **state)
@@ -93,10 +105,12 @@ static void names_that_are_no_tokens_and_values_with_controls_are_refused(void *
 static void targets_with_encoded_controls_or_odd_bytes_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"*", "http://a/mcp", "/mcp%00", "/m%0Acp", "/%7f", "/%zz", "/%4", "/a b", "/a#b", "/\xC3\xA9"};
+    static const char *const bad[] = {"*",    "http://a/mcp", "/mcp%00", "/m%0Acp", "/%7f",
+                                      "/%zz", "/%4",          "/a b",    "/a#b",    "/\xC3\xA9"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(status_of_target(bad[i]), 400);
-    assert_int_equal(status_of_target("/apis/chat2shell.dev/v1?watch=1&fieldSelector=metadata.name%3Dx"), 200);
+    assert_int_equal(status_of_target("/apis/chat2shell.dev/v1?watch=1&fieldSelector=metadata.name%3Dx"),
+                     200);
 }
 
 static void unknown_methods_and_versions_are_refused(void **state)

@@ -21,7 +21,8 @@ static void requests_notifications_and_responses_are_told_apart(void **state)
 {
     (void)state;
     assert_int_equal(classify("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"a\"}").kind, JSONRPC_REQUEST);
-    assert_int_equal(classify("{\"jsonrpc\":\"2.0\",\"id\":\"\",\"method\":\"a\",\"params\":{}}").kind, JSONRPC_REQUEST);
+    assert_int_equal(classify("{\"jsonrpc\":\"2.0\",\"id\":\"\",\"method\":\"a\",\"params\":{}}").kind,
+                     JSONRPC_REQUEST);
     assert_int_equal(classify("{\"jsonrpc\":\"2.0\",\"method\":\"a\"}").kind, JSONRPC_NOTIFICATION);
     assert_int_equal(classify("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}").kind, JSONRPC_RESPONSE);
     assert_int_equal(classify("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{}}").kind, JSONRPC_RESPONSE);
@@ -38,8 +39,14 @@ static void a_null_id_makes_an_invalid_request_and_no_notification(void **state)
 static void what_is_not_a_message_says_why_and_keeps_a_legal_id(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"5", "[]", "null", "{}", "{\"id\":1,\"method\":\"a\"}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":[]}",
-                                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":[]}", "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"a\"}",
+    static const char *const texts[] = {"5",
+                                        "[]",
+                                        "null",
+                                        "{}",
+                                        "{\"id\":1,\"method\":\"a\"}",
+                                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":[]}",
+                                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":[]}",
+                                        "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"a\"}",
                                         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\\u0000\"}"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct jsonrpc_message message = classify(texts[i]);
@@ -53,7 +60,8 @@ static void what_is_not_a_message_says_why_and_keeps_a_legal_id(void **state)
 static void params_that_are_null_count_as_absent(void **state)
 {
     (void)state;
-    struct jsonrpc_message message = classify("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":null}");
+    struct jsonrpc_message message =
+        classify("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":null}");
     assert_int_equal(message.kind, JSONRPC_REQUEST);
     assert_null(message.params);
     classify(NULL);
@@ -69,7 +77,8 @@ static void answers_carry_the_id_or_leave_it_out(void **state)
     assert_int_equal(len, strlen(text));
     free(text);
     text = jsonrpc_error_text(NULL, -32700, "no \"JSON\"", NULL, &len);
-    assert_string_equal(text, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"no \\\"JSON\\\"\"}}");
+    assert_string_equal(text,
+                        "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"no \\\"JSON\\\"\"}}");
     free(text);
     text = jsonrpc_error_text(id, -32022, "x", json_array(), NULL);
     assert_non_null(strstr(text, "\"data\":[]"));

@@ -52,7 +52,8 @@ static void no_tool_takes_an_argument_that_it_does_not_name(void **state)
 {
     (void)state;
     for (size_t i = 0; i < tool_count; i++) {
-        const json_t *schema = json_object_get(json_object_get(catalogue.entries, tools[i].name), "inputSchema");
+        const json_t *schema =
+            json_object_get(json_object_get(catalogue.entries, tools[i].name), "inputSchema");
         assert_true(json_is_false(json_object_get(schema, "additionalProperties")));
     }
 }
@@ -60,7 +61,8 @@ static void no_tool_takes_an_argument_that_it_does_not_name(void **state)
 static void no_tool_decides_approvals_or_names_the_operator_side(void **state)
 {
     (void)state;
-    static const char *const words[] = {"approve", "approval", "decision", "driver", "exec", "codexpro", "open_workspace"};
+    static const char *const words[] = {"approve", "approval", "decision",      "driver",
+                                        "exec",    "codexpro", "open_workspace"};
     for (size_t i = 0; i < tool_count; i++)
         for (size_t k = 0; k < ARRAY_LEN(words); k++)
             assert_null(strstr(tools[i].name, words[k]));

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODERN_META "{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}"
+#define MODERN_META                                                                                          \
+    "{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"      \
+    "clientCapabilities\":{}}}"
 enum { REFUSED = -1 };
 
 struct outcome {
@@ -13,18 +15,22 @@ struct outcome {
     int code;
 };
 
-static struct outcome find(const char *method, const char *params, const char *version_header, bool is_notification)
+static struct outcome find(const char *method, const char *params, const char *version_header,
+                           bool is_notification)
 {
-    char *text = mem_format("{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":%s}", is_notification ? "" : "\"id\":1,", method, params);
+    char *text = mem_format("{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":%s}",
+                            is_notification ? "" : "\"id\":1,", method, params);
     json_t *value = NULL;
     struct error err = ERROR_INIT;
     assert_ok(json_parse(text, strlen(text), &value, &err));
     struct jsonrpc_message message;
     jsonrpc_classify(value, &message);
-    struct mcp_headers headers = {.version = mem_strdup_or_null(version_header), .method = mem_strdup(method)};
+    struct mcp_headers headers = {.version = mem_strdup_or_null(version_header),
+                                  .method = mem_strdup(method)};
     struct mcp_problem problem = {0};
     enum mcp_era era = MCP_LEGACY;
-    struct outcome outcome = {.era = mcp_find_era(&message, &headers, &era, &problem) < 0 ? REFUSED : (int)era};
+    struct outcome outcome = {.era =
+                                  mcp_find_era(&message, &headers, &era, &problem) < 0 ? REFUSED : (int)era};
     if (outcome.era == MCP_MODERN && !is_notification && mcp_check_modern(&message, &headers, &problem) < 0)
         outcome.era = REFUSED;
     if (outcome.era == REFUSED) {
@@ -61,7 +67,8 @@ static void the_body_decides_first(void **state)
         {"tools/list", "{}", "1999-01-01", REFUSED, JSONRPC_INVALID_REQUEST},
         {"tools/list", "{\"_meta\":5}", NULL, MCP_LEGACY, 0},
         {"server/discover", "{}", NULL, MCP_LEGACY, 0},
-        {"tools/list", "{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":null}}", "2026-07-28", REFUSED, JSONRPC_INVALID_PARAMS},
+        {"tools/list", "{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":null}}", "2026-07-28",
+         REFUSED, JSONRPC_INVALID_PARAMS},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct outcome outcome = find(cases[i].method, cases[i].params, cases[i].header, false);

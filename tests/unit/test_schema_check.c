@@ -4,9 +4,11 @@
 
 static const char schema_text[] =
     "{\"type\":\"object\",\"required\":[\"id\"],\"additionalProperties\":false,\"properties\":{"
-    "\"id\":{\"type\":\"string\",\"minLength\":2,\"maxLength\":4},\"n\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9},"
+    "\"id\":{\"type\":\"string\",\"minLength\":2,\"maxLength\":4},\"n\":{\"type\":\"integer\",\"minimum\":1,"
+    "\"maximum\":9},"
     "\"mode\":{\"type\":\"string\",\"enum\":[\"a\",\"b\"]},\"flag\":{\"type\":\"boolean\",\"default\":true},"
-    "\"code\":{\"type\":[\"integer\",\"null\"]},\"list\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":\"number\"}}}}}}";
+    "\"code\":{\"type\":[\"integer\",\"null\"]},\"list\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+    "\"properties\":{\"x\":{\"type\":\"number\"}}}}}}";
 
 static json_t *parse(const char *text)
 {
@@ -33,7 +35,9 @@ static void values_that_fit_pass(void **state)
 {
     (void)state;
     assert_string_equal(check("{\"id\":\"ab\"}"), "");
-    assert_string_equal(check("{\"id\":\"\\u00e9\\u00e9\\u00e9\\u00e9\",\"n\":9,\"mode\":\"b\",\"flag\":false,\"code\":null,\"list\":[{\"x\":1},{\"x\":1.5},{\"y\":0}]}"), "");
+    assert_string_equal(check("{\"id\":\"\\u00e9\\u00e9\\u00e9\\u00e9\",\"n\":9,\"mode\":\"b\",\"flag\":"
+                              "false,\"code\":null,\"list\":[{\"x\":1},{\"x\":1.5},{\"y\":0}]}"),
+                        "");
 }
 
 static void the_first_thing_wrong_is_named(void **state)
@@ -76,8 +80,14 @@ static void other_keywords_are_refused(void **state)
 {
     (void)state;
     struct error err = ERROR_INIT;
-    static const char *const bad[] = {"{\"pattern\":\"x\"}", "{\"type\":\"text\"}", "{\"type\":[]}", "{\"$ref\":\"#\"}", "{\"properties\":{\"a\":{\"format\":\"x\"}}}",
-                                      "{\"items\":{\"anyOf\":[]}}", "{\"minimum\":\"1\"}", "{\"additionalProperties\":{}}"};
+    static const char *const bad[] = {"{\"pattern\":\"x\"}",
+                                      "{\"type\":\"text\"}",
+                                      "{\"type\":[]}",
+                                      "{\"$ref\":\"#\"}",
+                                      "{\"properties\":{\"a\":{\"format\":\"x\"}}}",
+                                      "{\"items\":{\"anyOf\":[]}}",
+                                      "{\"minimum\":\"1\"}",
+                                      "{\"additionalProperties\":{}}"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         json_t *schema = parse(bad[i]);
         assert_error(schema_check_keywords(schema, &err), ERROR_UNSUPPORTED);
