@@ -3,6 +3,7 @@
 #include "cli/printers/print.h"
 #include "controller/base/memory.h"
 #include "controller/base/time.h"
+#include "controller/base/utf8.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static char *word_store(const json_t *store)
 {
     CLEANUP_FREE char *size = word_bytes(json_get_int(store, "databaseBytes", 0));
     CLEANUP_FREE char *available = word_bytes(json_get_int(store, "freeBytes", 0));
-    bool is_low = json_get_bool(store, "lowOnDisk", false);
+    bool is_low = json_get_bool(store, "isLowOnDisk", false);
     return mem_format("%s, %s free on its disk%s", size, available, is_low ? " (too little: nothing new is created)" : "");
 }
 
@@ -64,17 +65,19 @@ static char *word_approvals(json_int_t count)
     return count ? mem_format("%lld waiting for you: chat2shell approval list", (long long)count) : mem_strdup("none waiting");
 }
 
+// Newest first.
 static void print_errors(const json_t *errors)
 {
-    size_t count = json_array_size(errors);
-    if (count)
+    if (json_array_size(errors))
         puts("\nLast errors:");
-    for (size_t i = count > ERRORS_SHOWN ? count - ERRORS_SHOWN : 0; i < count; i++) {
+    for (size_t i = 0; i < json_array_size(errors) && i < ERRORS_SHOWN; i++) {
         const json_t *error = json_array_get(errors, i);
-        const char *message = json_is_string(error) ? json_string_value(error) : json_get_text(error, "message");
-        const char *at = json_get_text(error, "at"), *about = json_get_text(error, "object");
-        CLEANUP_FREE char *line = mem_format("  %s%s%s%s%s\n", at ? at : "", at ? "  " : "", about ? about : "", about ? ": " : "", message ? message : "");
-        print_text(line);
+        const char *const parts[] = {json_get_text(error, "at"), json_get_text(error, "kind"), json_get_text(error, "name"), json_get_text(error, "message")};
+        CLEANUP(buffer_free) struct buffer line = BUFFER_INIT(64 * 1024);
+        for (size_t part = 0; part < ARRAY_LEN(parts); part++)
+            buffer_format(&line, "  %s", parts[part] ? parts[part] : "");
+        CLEANUP_FREE char *printable = utf8_to_printable(buffer_text(&line), line.len, false);
+        puts(printable);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/pidfd.h>
 
 #define STOP_WAIT_MS 15000
 #define STOP_LOOK_MS 20
@@ -19,10 +20,15 @@ static bool is_locked(const char *state_dir)
     return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-static int wait_until_gone(const char *state_dir, struct error *err)
+static bool is_running(int pidfd)
+{
+    return pidfd >= 0 && poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, 0) == 0;
+}
+
+static int wait_for_end(const char *state_dir, int pidfd, struct error *err)
 {
     int64_t deadline_ms = boot_time_now().ms + STOP_WAIT_MS;
-    while (is_locked(state_dir)) {
+    while (is_locked(state_dir) || is_running(pidfd)) {
         if (boot_time_now().ms >= deadline_ms)
             return error_set(err, ERROR_TIMEOUT, "look at its log; at worst kill it: what it leaves is settled at the next start",
                              "the daemon was asked to stop and still runs after %d s", STOP_WAIT_MS / 1000);
@@ -34,7 +40,11 @@ static int wait_until_gone(const char *state_dir, struct error *err)
 static int run(struct invocation *in, struct error *err)
 {
     const struct rest *rest = invocation_rest(in, err);
-    if (!rest || rest_post(rest, REST_OWN "/stop", NULL, NULL, err) < 0 || wait_until_gone(in->config.state_dir, err) < 0)
+    CLEANUP_JSON json_t *answer = NULL;
+    if (!rest || rest_post(rest, REST_OWN "/stop", NULL, &answer, err) < 0)
+        return -1;
+    CLEANUP_CLOSE int pidfd = pidfd_open((pid_t)json_get_int(answer, "pid", 0), 0); // -1: gone already, or not to be seen from here
+    if (wait_for_end(in->config.state_dir, pidfd, err) < 0)
         return -1;
     fprintf(stderr, "stopped\n");
     return 0;

@@ -3,7 +3,9 @@
 #include "api/operator/operator.h"
 #include "cli/notify.h"
 #include "controller/base/fs.h"
+#include "controller/base/memory.h"
 #include "controller/log.h"
+#include "controller/tunnel.h"
 #include "reconcilers/reconcilers.h"
 #include <errno.h>
 #include <pthread.h>
@@ -16,6 +18,7 @@ struct daemon {
     struct spawner *spawner;
     struct mcp_server *mcp;
     struct operator_server *operator_server;
+    struct tunnel *tunnel;
 };
 
 static void block_signals(sigset_t *ret)
@@ -37,11 +40,25 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// What will make creating sandboxes fail is said now, not only when somebody tries.
+static void log_findings(struct driver *driver)
+{
+    CLEANUP(finding_list_free) struct finding_list list = {0};
+    driver->ops->probe(driver, &list);
+    for (size_t i = 0; i < list.count; i++)
+        if (list.items[i].level == FINDING_FAIL)
+            log_error("%s: %s%s%s", list.items[i].check, list.items[i].what, list.items[i].fix ? "; to fix it: " : "",
+                      list.items[i].fix ? list.items[i].fix : "");
+}
+
 static int make_directories(const struct config *config, struct error *err)
 {
     if (fs_make_private_dir(config->data_root, NULL, err) < 0 || fs_make_private_dir(config->state_dir, NULL, err) < 0 ||
-        fs_make_private_dir(config->workspace_root, NULL, err) < 0)
+        fs_make_private_dir(config->workspace_root, NULL, err) < 0) {
+        if (err && !err->hint[0])
+            error_hint(err, "CHAT2SHELL_DATA_ROOT must be a directory of this user on a writable file system with room");
         return error_context(err, "cannot prepare the data root");
+    }
     return 0;
 }
 
@@ -73,10 +90,29 @@ static int start(struct daemon *daemon, struct error *err)
     return mcp_server_start(world, &daemon->mcp, err);
 }
 
+static int start_tunnel(struct daemon *daemon, const char *id, struct error *err)
+{
+    const struct tunnel_options options = {.config = daemon->world.config, .clock = daemon->world.clock, .loop = daemon->world.loop,
+                                           .spawner = daemon->spawner, .id = id, .mcp_port = mcp_server_port(daemon->mcp)};
+    return tunnel_start(&options, &daemon->tunnel, err);
+}
+
+static int start_all(struct daemon *daemon, struct error *err)
+{
+    const struct config *config = daemon->world.config;
+    CLEANUP_FREE char *tunnel_id = NULL;
+    if (config->is_tunnel_enabled && tunnel_check(config, &tunnel_id, err) < 0)
+        return -1; // before anything is touched
+    if (start(daemon, err) < 0)
+        return -1;
+    return config->is_tunnel_enabled ? start_tunnel(daemon, tunnel_id, err) : 0;
+}
+
 // In reverse order of start; each part tolerates never having been started.
 static void stop(struct daemon *daemon)
 {
     struct world *world = &daemon->world;
+    tunnel_stop(daemon->tunnel);
     mcp_server_stop(daemon->mcp);
     operator_server_stop(daemon->operator_server);
     if (world->manager && !manager_stop(world->manager, DAEMON_STOP_DEADLINE_MS / 2)) {
@@ -118,10 +154,11 @@ int daemon_run(const struct config *config, struct error *err)
     config_warn_unknown();
     umask(077);
     struct daemon daemon = {.world = {.config = config}};
-    int r = start(&daemon, err);
+    int r = start_all(&daemon, err);
     if (r == 0) {
         notify_systemd("READY=1");
         log_info("serving MCP on http://%s:%d/mcp", config->host, mcp_server_port(daemon.mcp));
+        log_findings(daemon.world.driver);
         wait_for_stop(&signals);
         notify_systemd("STOPPING=1");
     }

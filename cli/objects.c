@@ -63,6 +63,18 @@ const json_t *object_condition(const json_t *object, const char *type)
     return NULL;
 }
 
+bool object_is_true(const json_t *object, const char *condition)
+{
+    const char *status = json_get_text(object_condition(object, condition), "status");
+    return status && strcmp(status, "True") == 0;
+}
+
+const char *object_message(const json_t *object, const char *condition)
+{
+    const char *message = json_get_text(object_condition(object, condition), "message");
+    return message ? message : "";
+}
+
 static void print_word(const json_t *object)
 {
     CLEANUP_FREE char *word = object_word(object);

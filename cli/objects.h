@@ -14,3 +14,20 @@ char *object_word(const json_t *object);
 const json_t *object_condition(const json_t *object, const char *type);
 // -o json, yaml or name of one object (a List prints its items with name). False for other formats.
 bool object_print(const struct invocation *in, const json_t *object);
+bool object_is_true(const json_t *object, const char *condition);
+const char *object_message(const json_t *object, const char *condition); // of that condition, "" if absent
+
+// ---- waiting (wait.c) ---------------------------------------------------------------------------------------------------
+#define WAIT_DEFAULT_S 120
+int wait_seconds(const struct invocation *in, struct error *err); // --timeout in seconds, or -1
+// Until the object of this uid is gone. ERROR_TIMEOUT says what it waits for.
+int wait_until_gone(const struct rest *rest, const struct kind_info *info, const char *uid, int timeout_s, struct error *err);
+// Until Ready is True (0, *ret the object) or Failed is (ERROR_STATE).
+int wait_until_ready(const struct rest *rest, const struct kind_info *info, const char *uid, int timeout_s, json_t **ret, struct error *err);
+#define OPTION_TIMEOUT {.name = "timeout", .value = "SECONDS", .doc = "how long to wait; 120 by default"}
+
+// ---- what a deletion loses (loss.c) ---------------------------------------------------------------------------------------
+// Says on stderr what deleting the sandbox loses, if anything; asks on a terminal; elsewhere goes on only with --yes.
+// ERROR_REFUSED, or ERROR_CANCELLED where the answer was no.
+int loss_confirm(const struct invocation *in, const struct rest *rest, const json_t *sandbox, struct error *err);
+#define OPTION_YES {.name = "yes", .letter = 'y', .doc = "go on even if work is lost"}
