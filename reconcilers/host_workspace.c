@@ -38,17 +38,35 @@ static struct record *new_host_workspace(const struct host_path *path, enum work
     return workspace;
 }
 
+void meta_take_wanted(struct record_meta *to, const struct record_meta *wanted)
+{
+    mem_replace(&to->name, wanted->name);
+    for (size_t i = 0; i < wanted->labels.count; i++)
+        text_map_set(&to->labels, wanted->labels.items[i].key, wanted->labels.items[i].value);
+    for (size_t i = 0; i < wanted->annotations.count; i++)
+        text_map_set(&to->annotations, wanted->annotations.items[i].key, wanted->annotations.items[i].value);
+}
+
+int tx_make_host_workspace(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,
+                           const struct record_meta *wanted, struct record **ret, struct error *err)
+{
+    CLEANUP_RECORD struct record *workspace = new_host_workspace(path, mode, tx_now(tx));
+    if (wanted)
+        meta_take_wanted(&workspace->meta, wanted);
+    if (tx_create(tx, actor, workspace, err) < 0)
+        return -1;
+    *ret = TAKE_PTR(workspace);
+    return 0;
+}
+
 int tx_take_host_workspace(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,
                            struct record **ret, struct error *err)
 {
     CLEANUP_RECORD struct record *workspace = NULL;
     if (tx_find_host_workspace(tx, path, mode, &workspace, err) < 0)
         return -1;
-    if (!workspace) {
-        workspace = new_host_workspace(path, mode, tx_now(tx));
-        if (tx_create(tx, actor, workspace, err) < 0)
-            return -1;
-    }
+    if (!workspace)
+        return tx_make_host_workspace(tx, actor, path, mode, NULL, ret, err);
     *ret = TAKE_PTR(workspace);
     return 0;
 }

@@ -42,6 +42,10 @@ struct sandbox_request {
     const char *workspace_mode; // "managed", "clone", "direct" or NULL (clone with a path, else the workspace's own)
     const char *name;           // NULL = derived
     const char *template_name;  // NULL = default
+    const char *driver;         // NULL = the daemon's; another one is refused
+    int64_t memory_bytes, cpus_milli; // 0 = the driver's default
+    enum session_kind session;
+    const struct text_map *labels, *annotations; // NULL = none
 };
 enum sandbox_outcome { SANDBOX_CREATED, SANDBOX_REUSED, SANDBOX_JOINED, SANDBOX_NEEDS_APPROVAL };
 // Runs inside a store transaction of its own (asynchronous; done on the store thread). JOINED: an identical create by the
@@ -61,11 +65,22 @@ void request_expose(struct world *world, const char *principal, const char *sand
 void request_decision(struct world *world, const char *principal, const char *manager, const char *approval, const char *decision,
                       int64_t shown_resource_version, const char *reason, record_request_fn done, void *arg);
 // Operator only: pre-approves a host path: Approval (approved) and Workspace at once. record: the Workspace.
+// wanted NULL: one that is there already is the answer. Else a new one gets its name, labels and annotations, and one that
+// is there is ERROR_EXISTS.
 void request_host_workspace(struct world *world, const char *principal, const char *manager, const char *path, const char *mode,
-                            record_request_fn done, void *arg);
+                            const struct record_meta *wanted, record_request_fn done, void *arg);
 // Operator's delete of any kind, with the policy's meaning for each (bound workspace refused, revoke, …).
 void request_delete(struct world *world, const char *principal, const char *manager, enum kind kind, const char *uid, int64_t resource_version,
                     record_request_fn done, void *arg);
+// What request_delete would answer; nothing is done.
+void request_delete_dry_run(struct world *world, const char *principal, const char *manager, enum kind kind, const char *uid,
+                            int64_t resource_version, record_request_fn done, void *arg);
+
+// What the daemon finds when it looks at its driver, its store and its state directory, runtimes without a record included.
+// done: once, on another thread than the caller's; findings are borrowed. -1: too many requests at once.
+typedef void (*findings_request_fn)(void *arg, int result, const struct finding_list *findings, const struct error *err);
+void request_findings(struct world *world, findings_request_fn done, void *arg);
+const char *request_driver_name(const struct world *world);
 
 // ---- path policy (reconcilers/path_policy.c) --------------------------------------------------------------------
 struct host_path {

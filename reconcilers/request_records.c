@@ -15,6 +15,8 @@ struct demand { // one request on its way
     int64_t number;
     struct host_path path;
     json_t *exposes;
+    struct record *wanted; // its metadata counts
+    bool is_dry_run;
     struct record *record;
     record_request_fn done;
     void *arg;
@@ -37,13 +39,15 @@ static void finish(struct demand *demand, int result, const struct error *err)
     free(demand->reason);
     host_path_clear(&demand->path);
     json_decref(demand->exposes);
+    record_free(demand->wanted);
     record_free(demand->record);
     free(demand);
 }
 
 static void on_committed(void *arg, int result, const struct error *err)
 {
-    finish(arg, result, err);
+    struct demand *demand = arg;
+    finish(demand, demand->is_dry_run && demand->record ? 0 : result, err);
 }
 
 // ---- expose ------------------------------------------------------------------------------------------------------------
@@ -218,8 +222,11 @@ static int add_workspace_in_tx(struct store_tx *tx, void *arg, struct error *err
         }
         text_map_set(&approval->meta.annotations, ANNOTATION_DECIDED_BY, demand->actor.principal);
         if (tx_write_meta(tx, &demand->actor, approval, err) < 0 ||
-            tx_take_host_workspace(tx, &demand->actor, &demand->path, demand->mode, &workspace, err) < 0)
+            tx_make_host_workspace(tx, &demand->actor, &demand->path, demand->mode, demand->wanted ? &demand->wanted->meta : NULL, &workspace, err) < 0)
             return -1;
+    } else if (demand->wanted) {
+        return error_set(err, ERROR_EXISTS, "use that one, or delete it first", "%s has a workspace of mode %s already: %s", demand->path.resolved,
+                         demand->mode == WORKSPACE_DIRECT ? "direct" : "clone", workspace->meta.name);
     }
     demand->record = TAKE_PTR(workspace);
     return 0;
@@ -238,11 +245,15 @@ static void check_then_add(void *arg)
 }
 
 void request_host_workspace(struct world *world, const char *principal, const char *manager, const char *path, const char *mode,
-                            record_request_fn done, void *arg)
+                            const struct record_meta *wanted, record_request_fn done, void *arg)
 {
     struct demand *demand = demand_new(world, principal, manager, path, done, arg);
     struct error err = ERROR_INIT;
     demand->mode = mode && strcmp(mode, "direct") == 0 ? WORKSPACE_DIRECT : WORKSPACE_CLONE;
+    if (wanted) {
+        demand->wanted = record_new(KIND_WORKSPACE);
+        meta_take_wanted(&demand->wanted->meta, wanted);
+    }
     if (mode && strcmp(mode, "direct") != 0 && strcmp(mode, "clone") != 0) {
         error_set(&err, ERROR_INVALID, "use clone or direct", "mode '%s' does not go with a host path", mode);
         finish(demand, -1, &err);
@@ -300,7 +311,9 @@ static int delete_in_tx(struct store_tx *tx, void *arg, struct error *err)
     if (!record->meta.removed_at.ms && !record->meta.deletion_at.ms &&
         (check_deletable(tx, demand, record, err) < 0 || tx_delete(tx, &demand->actor, demand->kind, demand->text, err) < 0))
         return -1;
-    return tx_get_uid(tx, demand->kind, demand->text, &demand->record, err);
+    if (tx_get_uid(tx, demand->kind, demand->text, &demand->record, err) < 0)
+        return -1;
+    return demand->is_dry_run ? error_set(err, ERROR_CANCELLED, NULL, "only asked for: nothing of this is kept") : 0;
 }
 
 void request_delete(struct world *world, const char *principal, const char *manager, enum kind kind, const char *uid, int64_t resource_version,
@@ -313,5 +326,15 @@ void request_delete(struct world *world, const char *principal, const char *mana
     struct demand *demand = demand_new(world, principal, manager, uid, done, arg);
     demand->kind = kind;
     demand->number = resource_version;
+    store_submit(world->store, delete_in_tx, on_committed, demand);
+}
+
+void request_delete_dry_run(struct world *world, const char *principal, const char *manager, enum kind kind, const char *uid,
+                            int64_t resource_version, record_request_fn done, void *arg)
+{
+    struct demand *demand = demand_new(world, principal, manager, uid, done, arg);
+    demand->kind = kind;
+    demand->number = resource_version;
+    demand->is_dry_run = true;
     store_submit(world->store, delete_in_tx, on_committed, demand);
 }

@@ -1,15 +1,20 @@
 // A caller asks for a sandbox: everything that could race is settled in one transaction.
+#include "controller/base/buffer.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
+#include "controller/hash.h"
 #include "reconcilers/exposes.h"
 #include "reconcilers/host_workspace.h"
 #include "reconcilers/world.h"
 #include <stdio.h>
 #include <string.h>
 
+#define DIGEST_TEXT_MAX 8192 // a longer one is kept as its hash
+
 struct ask {
     struct world *world;
-    char *principal, *manager, *workspace_id, *path, *name, *template_name;
+    char *principal, *manager, *workspace_id, *path;
+    struct record *wanted; // the new Sandbox: name, labels, annotations and spec; its workspace is found first
     bool has_mode;
     enum workspace_mode mode;
     bool is_untrusted;
@@ -29,8 +34,7 @@ static void ask_free(struct ask *ask)
     free(ask->manager);
     free(ask->workspace_id);
     free(ask->path);
-    free(ask->name);
-    free(ask->template_name);
+    record_free(ask->wanted);
     free(ask->digest);
     host_path_clear(&ask->host_path);
     json_decref(ask->exposes);
@@ -192,11 +196,9 @@ static int check_overlap(struct store_tx *tx, const struct record *workspace, st
 
 static int make_sandbox(struct store_tx *tx, struct ask *ask, const struct store_actor *actor, const struct record *workspace, struct error *err)
 {
-    CLEANUP_RECORD struct record *sandbox = record_new(KIND_SANDBOX);
-    sandbox->spec.sandbox.workspace_ref = mem_strdup(workspace->meta.name);
-    sandbox->spec.sandbox.template_name = mem_strdup_or_null(ask->template_name);
+    CLEANUP_RECORD struct record *sandbox = record_copy(ask->wanted);
+    mem_replace(&sandbox->spec.sandbox.workspace_ref, workspace->meta.name);
     sandbox->status.sandbox.workspace_uid = mem_strdup(workspace->meta.uid);
-    mem_replace(&sandbox->meta.name, ask->name);
     text_list_add(&sandbox->meta.finalizers, FINALIZER_RUNTIME);
     text_map_set(&sandbox->meta.annotations, ANNOTATION_REQUEST, ask->digest);
     record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, tx_now(tx), "Accepted", "the request is stored");
@@ -253,7 +255,53 @@ static int check_arguments(const struct ask *ask, struct error *err)
         return error_set(err, ERROR_INVALID, "use clone or direct with a path", "workspace_mode 'managed' does not go with workspace_path");
     if (!ask->path && !ask->workspace_id && ask->mode != WORKSPACE_MANAGED)
         return error_set(err, ERROR_INVALID, "give workspace_path too", "workspace_mode '%s' needs workspace_path", mode_word(ask->mode));
+    const char *driver = ask->wanted->spec.sandbox.driver, *ours = request_driver_name(ask->world);
+    if (driver && strcmp(driver, ours) != 0)
+        return error_set(err, ERROR_INVALID, "leave it out, or start the daemon with CHAT2SHELL_DRIVER set to it",
+                         "spec.driver: this daemon runs the driver '%s', not '%s'", ours, driver);
     return 0;
+}
+
+static void put_map(struct buffer *to, const struct text_map *map)
+{
+    for (size_t i = 0; map && i < map->count; i++)
+        buffer_format(to, "|%s=%s", map->items[i].key, map->items[i].value);
+}
+
+// Of every argument: only a request that asks for the very same joins one in progress.
+static char *make_digest(const struct sandbox_request *request)
+{
+    const char *const texts[] = {request->workspace_id, request->workspace_path, request->workspace_mode,
+                                 request->template_name, request->name, request->driver};
+    struct buffer all = BUFFER_INIT(SIZE_MAX / 2); // admission bounded its parts
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        buffer_format(&all, "%s%s", i ? "|" : "", texts[i] ? texts[i] : "");
+    if (request->memory_bytes || request->cpus_milli || request->session)
+        buffer_format(&all, "|%lld|%lld|%d", (long long)request->memory_bytes, (long long)request->cpus_milli, request->session);
+    put_map(&all, request->labels);
+    if (request->annotations && request->annotations->count)
+        buffer_append_text(&all, "|");
+    put_map(&all, request->annotations);
+    size_t len = all.len;
+    CLEANUP_FREE char *text = buffer_take_string(&all);
+    return len <= DIGEST_TEXT_MAX ? TAKE_PTR(text) : mem_format("%016llx|%zu", (unsigned long long)hash_text(text), len);
+}
+
+static struct record *make_wanted(const struct sandbox_request *request)
+{
+    struct record *wanted = record_new(KIND_SANDBOX);
+    struct sandbox_spec *spec = &wanted->spec.sandbox;
+    mem_replace(&wanted->meta.name, request->name);
+    spec->template_name = mem_strdup_or_null(request->template_name);
+    spec->driver = mem_strdup_or_null(request->driver);
+    spec->memory_bytes = request->memory_bytes;
+    spec->cpus_milli = request->cpus_milli;
+    spec->session = request->session;
+    for (size_t i = 0; request->labels && i < request->labels->count; i++)
+        text_map_set(&wanted->meta.labels, request->labels->items[i].key, request->labels->items[i].value);
+    for (size_t i = 0; request->annotations && i < request->annotations->count; i++)
+        text_map_set(&wanted->meta.annotations, request->annotations->items[i].key, request->annotations->items[i].value);
+    return wanted;
 }
 
 static void check_path_then_submit(void *arg)
@@ -279,12 +327,9 @@ void request_sandbox(struct world *world, const struct sandbox_request *request,
     *ask = (struct ask){
         .world = world, .principal = mem_strdup(request->principal), .manager = mem_strdup(request->manager),
         .workspace_id = mem_strdup_or_null(request->workspace_id), .path = mem_strdup_or_null(request->workspace_path),
-        .name = mem_strdup_or_null(request->name), .template_name = mem_strdup_or_null(request->template_name),
+        .wanted = make_wanted(request), .digest = make_digest(request),
         .is_untrusted = strcmp(request->principal, PRINCIPAL_MCP) == 0, .done = done, .arg = arg,
     };
-    ask->digest = mem_format("%s|%s|%s|%s|%s", request->workspace_id ? request->workspace_id : "", request->workspace_path ? request->workspace_path : "",
-                             request->workspace_mode ? request->workspace_mode : "", request->template_name ? request->template_name : "",
-                             request->name ? request->name : "");
     struct error err = ERROR_INIT;
     if (parse_mode(ask, request->workspace_mode, &err) < 0 || check_arguments(ask, &err) < 0) {
         finish(ask, -1, &err);

@@ -87,6 +87,17 @@ static int quick_check(struct sql *sql, const char *path, struct error *err)
     else if (code != SQLITE_ROW && (code & 0xff) != SQLITE_INTERRUPT)
         r = word_damage(path, sqlite3_errmsg(sql->db), err);
     sqlite3_finalize(stmt);
+    sqlite3_progress_handler(sql->db, 0, NULL, NULL);
+    return r;
+}
+
+int store_check(struct store *store, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = quick_check(sql, store->path, err);
+    readers_release(&store->readers, sql);
     return r;
 }
 

@@ -142,3 +142,5 @@ struct store_stats {
     int64_t live[KIND_COUNT];
 };
 int store_stats(struct store *store, struct store_stats *ret, struct error *err);
+// SQLite's quick check of the whole file (of a huge one what 2 s are enough for). ERROR_CORRUPT. May take that long.
+int store_check(struct store *store, struct error *err);
