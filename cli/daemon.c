@@ -87,7 +87,10 @@ static int start(struct daemon *daemon, struct error *err)
     world->manager = manager_new(&(struct manager_options){.clock = world->clock, .loop = world->loop, .store = world->store});
     if (reconcilers_add_all(world, err) < 0 || manager_start(world->manager, err) < 0 || operator_server_start(world, &daemon->operator_server, err) < 0)
         return -1;
-    return mcp_server_start(world, &daemon->mcp, err);
+    if (mcp_server_start(world, &daemon->mcp, err) < 0)
+        return -1;
+    operator_server_set_mcp_port(daemon->operator_server, mcp_server_port(daemon->mcp));
+    return 0;
 }
 
 static int start_tunnel(struct daemon *daemon, const char *id, struct error *err)

@@ -60,6 +60,9 @@ typedef void (*record_request_fn)(void *arg, int result, struct record *record, 
 void request_destroy(struct world *world, const char *principal, const char *sandbox_uid, record_request_fn done, void *arg);
 // Makes (or finds) the Exposure of (sandbox, port). record: the Exposure (maybe not yet published: wait on its status).
 void request_expose(struct world *world, const char *principal, const char *sandbox_uid, int64_t port, record_request_fn done, void *arg);
+// The same with name, labels and annotations of its own; one that is there already is ERROR_EXISTS.
+void request_expose_as(struct world *world, const char *principal, const char *manager, const char *sandbox_uid, int64_t port,
+                       const struct record_meta *wanted, record_request_fn done, void *arg);
 // Operator only: decides; approving makes (or revives) the host Workspace in the same transaction. decision "approved"/"rejected".
 // shown_resource_version 0 = not checked. Identity changed since asked → ERROR_CONFLICT.
 void request_decision(struct world *world, const char *principal, const char *manager, const char *approval, const char *decision,

@@ -88,6 +88,9 @@ static int expose_in_tx(struct store_tx *tx, void *arg, struct error *err)
     size_t count = 0;
     if (check_exposable(tx, demand->text, &sandbox, err) < 0 || find_exposure(tx, demand, &count, err) < 0)
         return -1;
+    if (demand->record && demand->wanted)
+        return error_set(err, ERROR_EXISTS, "use that one, or delete it first", "port %lld of the sandbox '%s' is exposed already by '%s'",
+                         (long long)demand->number, sandbox->meta.name, demand->record->meta.name);
     if (demand->record)
         return 0;
     if (count >= LIMIT_EXPOSURES_A_SANDBOX)
@@ -96,6 +99,8 @@ static int expose_in_tx(struct store_tx *tx, void *arg, struct error *err)
     exposure->spec.exposure = (struct exposure_spec){mem_strdup(sandbox->meta.name), demand->number};
     exposure->status.exposure.sandbox_uid = mem_strdup(sandbox->meta.uid);
     text_list_add(&exposure->meta.finalizers, FINALIZER_MAPPING);
+    if (demand->wanted)
+        meta_take_wanted(&exposure->meta, &demand->wanted->meta);
     if (tx_create(tx, &demand->actor, exposure, err) < 0)
         return -1;
     demand->record = TAKE_PTR(exposure);
@@ -104,9 +109,19 @@ static int expose_in_tx(struct store_tx *tx, void *arg, struct error *err)
 
 void request_expose(struct world *world, const char *principal, const char *sandbox_uid, int64_t port, record_request_fn done, void *arg)
 {
-    struct demand *demand = demand_new(world, principal, "chat2shell", sandbox_uid, done, arg);
+    request_expose_as(world, principal, "chat2shell", sandbox_uid, port, NULL, done, arg);
+}
+
+void request_expose_as(struct world *world, const char *principal, const char *manager, const char *sandbox_uid, int64_t port,
+                       const struct record_meta *wanted, record_request_fn done, void *arg)
+{
+    struct demand *demand = demand_new(world, principal, manager, sandbox_uid, done, arg);
     struct error err = ERROR_INIT;
     demand->number = port;
+    if (wanted) {
+        demand->wanted = record_new(KIND_EXPOSURE);
+        meta_take_wanted(&demand->wanted->meta, wanted);
+    }
     if (port < 1 || port > 65535) {
         error_set(&err, ERROR_INVALID, "give the port that the server in the sandbox listens on", "port must be from 1 to 65535, not %lld", (long long)port);
         finish(demand, -1, &err);

@@ -38,3 +38,5 @@
 struct operator_server;
 int operator_server_start(struct world *world, struct operator_server **ret, struct error *err);
 void operator_server_stop(struct operator_server *server); // NULL allowed; answers everything that waits first
+// What /status and /doctor say about the MCP listener, once it is there. Any thread.
+void operator_server_set_mcp_port(struct operator_server *server, int port);

@@ -1,0 +1,227 @@
+// One request: what it asks for, taken out of the HTTP request once, and its one answer.
+#include "api/operator/internal.h"
+#include "controller/base/memory.h"
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const query_names[QUERY_COUNT] = {
+    [QUERY_DRY_RUN] = "dryRun",
+    [QUERY_FIELD_MANAGER] = "fieldManager",
+    [QUERY_FIELD_VALIDATION] = "fieldValidation",
+    [QUERY_FORCE] = "force",
+    [QUERY_LABEL_SELECTOR] = "labelSelector",
+    [QUERY_FIELD_SELECTOR] = "fieldSelector",
+    [QUERY_WATCH] = "watch",
+    [QUERY_CONTINUE] = "continue",
+    [QUERY_INCLUDE_OBJECT] = "includeObject",
+};
+
+static void call_free(struct call *call)
+{
+    struct operator_server *server = call->server;
+    for (size_t i = 0; i < QUERY_COUNT; i++)
+        free(call->query[i]);
+    route_match_clear(&call->match);
+    free(call->accept);
+    free(call->content_type);
+    free(call->principal);
+    json_decref(call->body);
+    free(call);
+    operator_server_unref(server);
+}
+
+// ---- ends ---------------------------------------------------------------------------------------------------------
+void operator_answer(struct call *call, int status, json_t *body)
+{
+    char *text = json_to_text(body);
+    json_decref(body);
+    http_respond(call->http, &(struct http_reply){.status = status, .content_type = "application/json"}, text, strlen(text));
+    call_free(call);
+}
+
+void operator_answer_text(struct call *call, int status, const char *text)
+{
+    char *copy = mem_strdup(text);
+    http_respond(call->http, &(struct http_reply){.status = status, .content_type = "text/plain; charset=utf-8"}, copy, strlen(copy));
+    call_free(call);
+}
+
+static void fail(struct call *call, int http_status, const struct error *err, const json_t *causes)
+{
+    bool is_of_kind = call->match.route && strstr(call->match.route->pattern, "{kind}");
+    struct status_about about = {.name = call->match.name, .kind = is_of_kind ? kind_info(call->match.kind)->plural : NULL, .causes = causes};
+    int status;
+    json_t *body = status_to_json(http_status, err, &about, &status);
+    operator_answer(call, status, body);
+}
+
+void operator_fail(struct call *call, const struct error *err)
+{
+    fail(call, 0, err, NULL);
+}
+
+void operator_fail_with(struct call *call, const struct error *err, const json_t *causes)
+{
+    fail(call, 0, err, causes);
+}
+
+void operator_fail_as(struct call *call, int status, enum error_code code, const char *hint, const char *format, ...)
+{
+    struct error error = ERROR_INIT;
+    va_list args;
+    va_start(args, format);
+    CLEANUP_FREE char *message = mem_vformat(format, args);
+    va_end(args);
+    error_set(&error, code, hint, "%s", message);
+    fail(call, status, &error, NULL);
+}
+
+// ---- what several handlers share -----------------------------------------------------------------------------------
+bool operator_wants_table(const struct call *call)
+{
+    if (!call->accept)
+        return false;
+    const char *table = strstr(call->accept, "as=Table");
+    // A client that would rather have the plain object lists it first.
+    return table && memchr(call->accept, ',', (size_t)(table - call->accept)) == NULL;
+}
+
+void operator_answer_record(struct call *call, int status, const struct record *record)
+{
+    if (!operator_wants_table(call)) {
+        operator_answer(call, status, record_to_json(record));
+        return;
+    }
+    struct record *one[] = {(struct record *)record};
+    operator_answer(call, status,
+                table_of_records(record->kind, one, 1, record->meta.resource_version, clock_wall(call->world->clock), call->query[QUERY_INCLUDE_OBJECT]));
+}
+
+struct record *operator_resolve(struct call *call, enum kind kind)
+{
+    struct record *record = NULL;
+    struct error err = ERROR_INIT;
+    if (store_resolve(call->world->store, kind, call->match.name, &record, &err) == 0)
+        return record;
+    operator_fail(call, &err);
+    return NULL;
+}
+
+// ---- waiting --------------------------------------------------------------------------------------------------------
+static void on_gone(void *arg)
+{
+    struct call *call = arg;
+    call->is_gone = true;
+    if (call->cancel)
+        call->cancel(call);
+}
+
+static void run_start(void *arg)
+{
+    struct call *call = arg;
+    if (call->is_gone)
+        operator_fail_as(call, 0, ERROR_CANCELLED, NULL, "the client has gone");
+    else
+        call->start(call);
+}
+
+void operator_wait_on_loop(struct call *call, void (*start)(struct call *call), void (*cancel)(struct call *call))
+{
+    call->start = start;
+    call->cancel = cancel;
+    http_request_on_gone(call->http, on_gone, call);
+    loop_post(call->world->loop, run_start, call);
+}
+
+// ---- start ----------------------------------------------------------------------------------------------------------
+static int check_manager(const char *manager, struct error *err)
+{
+    size_t len = strlen(manager);
+    bool is_printable = len > 0 && len <= FIELD_MANAGER_MAX_BYTES;
+    for (const unsigned char *c = (const unsigned char *)manager; is_printable && *c; c++)
+        is_printable = *c >= 0x20 && *c != 0x7f;
+    return is_printable ? 0
+                        : error_set(err, ERROR_INVALID, "leave it out to write as '" FIELD_MANAGER_DEFAULT "'",
+                                    "fieldManager must be 1 to %d printable characters", FIELD_MANAGER_MAX_BYTES);
+}
+
+static int read_options(struct call *call, struct error *err)
+{
+    const char *dry = call->query[QUERY_DRY_RUN], *validation = call->query[QUERY_FIELD_VALIDATION];
+    if (call->query[QUERY_FIELD_MANAGER] && check_manager(call->query[QUERY_FIELD_MANAGER], err) < 0)
+        return -1;
+    call->manager = call->query[QUERY_FIELD_MANAGER] ? call->query[QUERY_FIELD_MANAGER] : FIELD_MANAGER_DEFAULT;
+    if (dry && *dry && strcmp(dry, "All") != 0)
+        return error_set(err, ERROR_INVALID, "use dryRun=All", "dryRun '%.64s' is unknown", dry);
+    call->is_dry_run = dry && *dry;
+    if (validation && strcmp(validation, "Strict") != 0 && strcmp(validation, "Warn") != 0 && strcmp(validation, "Ignore") != 0)
+        return error_set(err, ERROR_INVALID, "use Strict, Warn or Ignore", "fieldValidation '%.64s' is unknown", validation);
+    call->is_lenient = validation && strcmp(validation, "Strict") != 0;
+    return 0;
+}
+
+// The media type without its parameters; bodies of no stated type are JSON.
+static bool has_media_type(const struct call *call, const char *type)
+{
+    const char *given = call->content_type ? call->content_type : "application/json";
+    size_t len = strcspn(given, "; \t");
+    return strlen(type) == len && strncasecmp(given, type, len) == 0;
+}
+
+static bool check_media_type(struct call *call)
+{
+    enum body_form form = call->match.route->body;
+    if (form == BODY_PATCH) {
+        if (has_media_type(call, "application/merge-patch+json") || has_media_type(call, "application/apply-patch+yaml"))
+            return true;
+        operator_fail_as(call, 415, ERROR_INVALID, "send application/merge-patch+json or application/apply-patch+yaml",
+                     "PATCH does not take %.100s here", call->content_type ? call->content_type : "a body without Content-Type");
+        return false;
+    }
+    if (has_media_type(call, "application/json"))
+        return true;
+    operator_fail_as(call, 415, ERROR_INVALID, "send application/json", "this request does not take %.100s", call->content_type);
+    return false;
+}
+
+static bool read_body(struct call *call)
+{
+    enum body_form form = call->match.route->body;
+    size_t len;
+    const char *bytes = http_request_body(call->http, &len);
+    if (form == BODY_NONE || (form == BODY_OPTIONAL && !len))
+        return true;
+    if (!check_media_type(call))
+        return false;
+    struct error err = ERROR_INIT;
+    if (json_parse(bytes, len, &call->body, &err) < 0) {
+        error_context(&err, "the body is not JSON");
+        operator_fail_as(call, err.code == ERROR_TOO_LARGE ? 413 : 400, err.code, "send one JSON object", "%s", err.message);
+        return false;
+    }
+    http_request_drop_body(call->http);
+    if (json_is_object(call->body))
+        return true;
+    operator_fail_as(call, 400, ERROR_INVALID, "send one JSON object", "the body must be a JSON object");
+    return false;
+}
+
+void operator_call_start(struct operator_server *server, struct http_request *request)
+{
+    struct call *call = mem_alloc(sizeof(*call));
+    struct ucred peer = {0};
+    operator_server_ref(server);
+    http_request_peer(request, &peer);
+    *call = (struct call){.server = server, .world = server->world, .http = request, .principal = mem_format("operator:uid=%u", (unsigned)peer.uid)};
+    route_find(http_request_method(request), http_request_path(request), &call->match);
+    for (size_t i = 0; i < QUERY_COUNT; i++)
+        call->query[i] = mem_strdup_or_null(http_request_query(request, query_names[i]));
+    call->accept = http_request_header(request, "Accept");
+    call->content_type = http_request_header(request, "Content-Type");
+    struct error err = ERROR_INIT;
+    if (read_options(call, &err) < 0)
+        fail(call, 400, &err, NULL);
+    else if (read_body(call))
+        call->match.route->handle(call);
+}
