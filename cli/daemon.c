@@ -127,6 +127,8 @@ static void stop(struct daemon *daemon)
         lanes_free(world->lanes);
     if (world->driver)
         world->driver->ops->free(world->driver);
+    if (world->store)
+        store_close(world->store); // its waiters end on the loop
     if (world->loop)
         loop_stop(world->loop);
     reconcilers_free(world);
@@ -134,8 +136,6 @@ static void stop(struct daemon *daemon)
         manager_free(world->manager);
     if (daemon->spawner)
         spawner_stop(daemon->spawner);
-    if (world->store)
-        store_close(world->store);
     clock_free(world->clock);
 }
 

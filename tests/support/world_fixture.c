@@ -34,11 +34,11 @@ static void stop_parts(struct world_fixture *fixture)
     struct world *world = &fixture->world;
     manager_stop(world->manager, 5000);
     lanes_free(world->lanes);
+    store_close(world->store);
     loop_stop(world->loop);
     world->loop = NULL;
     reconcilers_free(world);
     manager_free(world->manager);
-    store_close(world->store);
 }
 
 struct world_fixture *world_open(void)
