@@ -7,6 +7,7 @@ void tool_run_sandbox_get(struct tool_call *call)
     if (!sandbox)
         return;
     json_t *result = render_sandbox(call->world, sandbox);
-    tool_note_sandbox(result, sandbox, result);
+    if (!sandbox->meta.removed_at.ms)
+        tool_note_sandbox(result, sandbox, result);
     tool_answer(call, result);
 }
