@@ -129,6 +129,8 @@ void remove_runtime(struct driver *driver, const char *name, driver_done_fn done
 void remove_on_loop(struct bubblewrap *bw, const char *name, driver_done_fn done, void *arg);
 void remove_shim_ended(struct runtime *runtime); // from runtime.c: the removal that waits for it goes on
 
+void remove_cancel_all(struct bubblewrap *bw, const struct error *err); // at the driver's end
+
 // templates.c
 const char *template_pick(const struct bubblewrap *bw, const char *wanted, struct error *err); // NULL on failure
 char *template_path(const char *data_root, const char *name);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <time.h>
 
 #define FREE_DEADLINE_MS 5000
 
@@ -90,12 +91,41 @@ static void free_parts(struct bubblewrap *bw)
     free(bw);
 }
 
+struct launching {
+    struct bubblewrap *bw;
+    size_t count;
+};
+static void count_launching(void *arg)
+{
+    struct launching *launching = arg;
+    launching->count = 0;
+    for (struct runtime *runtime = launching->bw->runtimes; runtime; runtime = runtime->next)
+        launching->count += runtime->is_launching ? 1 : 0;
+}
+
+// A thread in create still uses the driver.
+static void wait_for_launches(struct bubblewrap *bw)
+{
+    struct launching launching = {.bw = bw};
+    for (int waited_ms = 0; waited_ms < FREE_DEADLINE_MS; waited_ms += 10) {
+        loop_call(bw->loop, count_launching, &launching);
+        if (launching.count == 0)
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+}
+
 // Killing the shims ends their sandboxes; their directories and cgroups are removed by the next start, as after a crash.
 static void end_all(void *arg)
 {
     struct bubblewrap *bw = arg;
+    struct error err = ERROR_INIT;
+    error_set(&err, ERROR_CANCELLED, NULL, "chat2shell is shutting down");
+    remove_cancel_all(bw, &err);
     while (bw->runtimes) {
         struct runtime *runtime = bw->runtimes;
+        runtime->is_removing = true;
+        runtime_fail(runtime, &err);
         if (runtime->shim_pidfd >= 0) {
             int exit_code;
             loop_unwatch(TAKE_PTR(runtime->shim_source));
@@ -113,6 +143,7 @@ static void end_all(void *arg)
 static void free_driver(struct driver *driver)
 {
     struct bubblewrap *bw = (struct bubblewrap *)driver;
+    wait_for_launches(bw);
     loop_call(bw->loop, end_all, bw);
     free_parts(bw);
 }

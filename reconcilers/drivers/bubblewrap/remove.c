@@ -38,6 +38,7 @@ static void finish(struct removal *removal, const struct error *err)
         at = &(*at)->next;
     *at = removal->next;
     loop_cancel(TAKE_PTR(removal->timer));
+    loop_unwatch(TAKE_PTR(removal->child_source));
     close_all(removal);
     for (size_t i = 0; i < removal->waiter_count; i++)
         removal->waiters[i].done(removal->waiters[i].arg, err ? -1 : 0, err);
@@ -104,6 +105,12 @@ void remove_on_loop(struct bubblewrap *bw, const char *name, driver_done_fn done
     bw->removals = removal;
     add_waiter(removal, done, arg);
     removal_advance(removal);
+}
+
+void remove_cancel_all(struct bubblewrap *bw, const struct error *err)
+{
+    while (bw->removals)
+        finish(bw->removals, err);
 }
 
 struct remove_call {
