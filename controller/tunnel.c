@@ -10,6 +10,7 @@
 
 #define ID_MAX_BYTES 128
 #define OUTPUT_KEEP_BYTES 1024
+#define CLIENT_DEADLINE_MS (365LL * 24 * 3600 * 1000) // then it is started anew
 #define SWITCH_HINT "put them there, or switch the tunnel off with CHAT2SHELL_ENABLE_TUNNEL=0"
 
 // What the client needs to know of our environment: where it lives, and the way out of this network.
@@ -142,7 +143,7 @@ static int spawn_client(struct tunnel *tunnel, struct error *err)
     const char *const argv[] = {tunnel->config->tunnel_client, "run", "--control-plane.tunnel-id", tunnel->id, "--control-plane.api-key", tunnel->key_argument,
                                 "--mcp.server-url", tunnel->url, "--health.listen-addr", "127.0.0.1:0", "--health.url-file", tunnel->url_file, NULL};
     const struct spawn_options options = {.path = argv[0], .argv = argv, .environment = (const char *const *)tunnel->environment, .dies_with_us = true};
-    return operation_start(tunnel->loop, tunnel->spawner, &options, 0, OUTPUT_KEEP_BYTES, client_ended, tunnel, &tunnel->operation, err);
+    return operation_start(tunnel->loop, tunnel->spawner, &options, CLIENT_DEADLINE_MS, OUTPUT_KEEP_BYTES, client_ended, tunnel, &tunnel->operation, err);
 }
 
 static void start_client(void *arg)
