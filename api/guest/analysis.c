@@ -16,18 +16,24 @@
 #define MAX_DEFINING_FILES 20
 
 static const struct tool_field match_fields[] = {
-    {"path", FIELD_STRING},   {"line", FIELD_INTEGER},   {"text", FIELD_STRING},       {"group", FIELD_STRING},
-    {"score", FIELD_INTEGER}, {"reasons", FIELD_STRINGS}, {"confidence", FIELD_STRING}, {"source", FIELD_STRING}, {NULL},
+    {"path", FIELD_STRING},       {"line", FIELD_INTEGER},  {"text", FIELD_STRING},
+    {"group", FIELD_STRING},      {"score", FIELD_INTEGER}, {"reasons", FIELD_STRINGS},
+    {"confidence", FIELD_STRING}, {"source", FIELD_STRING}, {NULL},
 };
 static const struct tool_field group_fields[] = {
-    {"definitions", FIELD_OBJECTS, .fields = match_fields},   {"references", FIELD_OBJECTS, .fields = match_fields},
-    {"tests", FIELD_OBJECTS, .fields = match_fields},         {"configuration", FIELD_OBJECTS, .fields = match_fields},
-    {"documentation", FIELD_OBJECTS, .fields = match_fields}, {"other", FIELD_OBJECTS, .fields = match_fields}, {NULL},
+    {"definitions", FIELD_OBJECTS, .fields = match_fields},
+    {"references", FIELD_OBJECTS, .fields = match_fields},
+    {"tests", FIELD_OBJECTS, .fields = match_fields},
+    {"configuration", FIELD_OBJECTS, .fields = match_fields},
+    {"documentation", FIELD_OBJECTS, .fields = match_fields},
+    {"other", FIELD_OBJECTS, .fields = match_fields},
+    {NULL},
 };
 static const struct tool_field coverage_fields[] = {
-    {"inventoryFiles", FIELD_INTEGER}, {"analyzedFiles", FIELD_INTEGER},     {"scannedBytes", FIELD_INTEGER},
-    {"symbolCount", FIELD_INTEGER},    {"relationshipCount", FIELD_INTEGER}, {"truncated", FIELD_BOOLEAN},
-    {"warnings", FIELD_STRINGS},       {NULL},
+    {"inventoryFiles", FIELD_INTEGER},    {"analyzedFiles", FIELD_INTEGER},
+    {"scannedBytes", FIELD_INTEGER},      {"symbolCount", FIELD_INTEGER},
+    {"relationshipCount", FIELD_INTEGER}, {"truncated", FIELD_BOOLEAN},
+    {"warnings", FIELD_STRINGS},          {NULL},
 };
 static const struct tool_field cache_fields[] = {{"hit", FIELD_BOOLEAN}, {"key", FIELD_STRING}, {NULL}};
 
@@ -134,8 +140,8 @@ static int found_import(void *context, const struct line_match *match)
         return 1;
     }
     analysis->relationships++;
-    add_match(analysis, &first, is_test ? "tests" : "references", is_test ? SCORE_IMPORTING_TEST : SCORE_IMPORTER,
-              "imports the file that declares it", "medium");
+    add_match(analysis, &first, is_test ? "tests" : "references",
+              is_test ? SCORE_IMPORTING_TEST : SCORE_IMPORTER, "imports the file that declares it", "medium");
     return 1; // one a file
 }
 
@@ -154,27 +160,30 @@ static bool wants(void *context, const char *path)
 static int visit(void *context, const struct walk_file *file, struct error *err)
 {
     struct analysis *analysis = context;
-    int status = analysis->import ? lines_match(analysis->import, file->text, file->len, found_import, analysis, err)
-                                  : lines_match(analysis->query, file->text, file->len, found, analysis, err);
+    int status = analysis->import
+                     ? lines_match(analysis->import, file->text, file->len, found_import, analysis, err)
+                     : lines_match(analysis->query, file->text, file->len, found, analysis, err);
     return status < 0 ? -1 : analysis->is_truncated;
 }
 
 // "\Q...\E" cannot be broken out of: an identifier has no backslash.
 static int compile_definition(struct analysis *analysis, const char *name, struct error *err)
 {
-    static const char keyword[] = "function\\*?|def|class|struct|enum|union|interface|type|trait|fn|func|const|let|var|static|"
-                                  "module|namespace|package|#\\s*define|typedef|macro_rules!|CREATE\\s+TABLE";
-    CLEANUP_FREE char *pattern =
-        mem_format("(?i)(?:(?:^|[^\\w.])(?:%s)\\s+(?:\\([^)]{0,80}\\)\\s*)?(?:[\\w:]{1,60}[\\s*&]{1,8}){0,4}[*&]{0,3}\\Q%s\\E(?![\\w$])"
-                   "|^\\w[\\w\\s*&:<>,]{0,160}[\\s*&]\\Q%s\\E\\s?\\([^;]*$)",
-                   keyword, name, name);
+    static const char keyword[] =
+        "function\\*?|def|class|struct|enum|union|interface|type|trait|fn|func|const|let|var|static|"
+        "module|namespace|package|#\\s*define|typedef|macro_rules!|CREATE\\s+TABLE";
+    CLEANUP_FREE char *pattern = mem_format("(?i)(?:(?:^|[^\\w.])(?:%s)\\s+(?:\\([^)]{0,80}\\)\\s*)?(?:[\\w:]"
+                                            "{1,60}[\\s*&]{1,8}){0,4}[*&]{0,3}\\Q%s\\E(?![\\w$])"
+                                            "|^\\w[\\w\\s*&:<>,]{0,160}[\\s*&]\\Q%s\\E\\s?\\([^;]*$)",
+                                            keyword, name, name);
     return matcher_compile(MATCHER_REGEX, pattern, strlen(pattern), &analysis->definition, err);
 }
 
 static int compile_import(struct analysis *analysis, struct error *err)
 {
     CLEANUP(buffer_free) struct buffer pattern = BUFFER_INIT(MAX_DEFINING_FILES * 300 + 200);
-    buffer_append_text(&pattern, "(?:^\\s{0,40}(?:#\\s*include|import|from|use|mod|require|include|export)\\b|require\\s?\\(|import\\s?\\().*[\\W_](?:");
+    buffer_append_text(&pattern, "(?:^\\s{0,40}(?:#\\s*include|import|from|use|mod|require|include|export)"
+                                 "\\b|require\\s?\\(|import\\s?\\().*[\\W_](?:");
     for (size_t i = 0; i < analysis->defining_count; i++) {
         buffer_append_text(&pattern, i ? "|" : "");
         for (const char *c = analysis->defining[i]; *c; c++) { // names of files may hold anything
@@ -187,14 +196,18 @@ static int compile_import(struct analysis *analysis, struct error *err)
     return matcher_compile(MATCHER_REGEX, buffer_text(&pattern), pattern.len, &analysis->import, err);
 }
 
-static int look(struct tool_call *call, const struct place *place, struct analysis *analysis, const char *intent,
-                struct walk_result *result, struct error *err)
+static int look(struct tool_call *call, const struct place *place, struct analysis *analysis,
+                const char *intent, struct walk_result *result, struct error *err)
 {
     const char *query = analysis->question->query;
-    struct walk_options options = {.workspace = call->workspace, .is_cancelled = call->is_cancelled, .visit = visit,
-                                   .wants = wants, .context = analysis};
+    struct walk_options options = {.workspace = call->workspace,
+                                   .is_cancelled = call->is_cancelled,
+                                   .visit = visit,
+                                   .wants = wants,
+                                   .context = analysis};
     if (matcher_compile(MATCHER_LITERAL_ANY_CASE, query, strlen(query), &analysis->query, err) < 0 ||
-        (is_identifier(query) && compile_definition(analysis, query, err) < 0) || walk_files(&options, place, result, err) < 0)
+        (is_identifier(query) && compile_definition(analysis, query, err) < 0) ||
+        walk_files(&options, place, result, err) < 0)
         return -1;
     bool asks_importers = strcmp(intent, "references") == 0 || strcmp(intent, "impact") == 0;
     if (!asks_importers || !analysis->defining_count || analysis->is_truncated)
@@ -209,10 +222,12 @@ static json_t *coverage_of(const struct analysis *analysis, const struct walk_re
 {
     json_t *warnings = json_array();
     if (result->is_out_of_time)
-        json_array_append_new(warnings, json_string("stopped at the time limit: not every file was looked at"));
-    return json_pack("{s:I s:I s:I s:I s:I s:b s:o}", "inventoryFiles", (json_int_t)result->counts.files, "analyzedFiles",
-                     (json_int_t)result->counts.searched, "scannedBytes", (json_int_t)result->counts.bytes, "symbolCount",
-                     (json_int_t)analysis->symbols, "relationshipCount", (json_int_t)analysis->relationships, "truncated",
+        json_array_append_new(warnings,
+                              json_string("stopped at the time limit: not every file was looked at"));
+    return json_pack("{s:I s:I s:I s:I s:I s:b s:o}", "inventoryFiles", (json_int_t)result->counts.files,
+                     "analyzedFiles", (json_int_t)result->counts.searched, "scannedBytes",
+                     (json_int_t)result->counts.bytes, "symbolCount", (json_int_t)analysis->symbols,
+                     "relationshipCount", (json_int_t)analysis->relationships, "truncated",
                      analysis->is_truncated || result->is_out_of_time, "warnings", warnings);
 }
 
@@ -237,19 +252,22 @@ static void free_analysis(struct analysis *analysis)
 int analysis_make(struct tool_call *call, const struct place *place, const struct analysis_question *question,
                   json_t **ret, struct error *err)
 {
-    CLEANUP(free_analysis) struct analysis analysis = {.question = question, .groups = json_object(), .matches = json_array()};
+    CLEANUP(free_analysis)
+    struct analysis analysis = {.question = question, .groups = json_object(), .matches = json_array()};
     for (const struct tool_field *field = group_fields; field->name; field++)
         json_object_set_new(analysis.groups, field->name, json_array());
     const char *intent = intent_of(question);
     struct walk_result result = {0};
     CLEANUP_JSON json_t *warnings = json_array();
     if (question->is_regex)
-        json_array_append_new(warnings, json_string("no analysis for a regular expression: give a plain text or a symbol"));
+        json_array_append_new(
+            warnings, json_string("no analysis for a regular expression: give a plain text or a symbol"));
     else if (look(call, place, &analysis, intent, &result, err) < 0)
         return -1;
     CLEANUP_FREE char *key = cache_key(call, question);
-    *ret = json_pack("{s:i s:s s:s s:O s:O s:o s:O s:{s:b s:s}}", "schemaVersion", 1, "query", question->query, "intent",
-                     intent, "groups", analysis.groups, "matches", analysis.matches, "coverage",
-                     coverage_of(&analysis, &result), "warnings", warnings, "cache", "hit", 0, "key", key);
+    *ret =
+        json_pack("{s:i s:s s:s s:O s:O s:o s:O s:{s:b s:s}}", "schemaVersion", 1, "query", question->query,
+                  "intent", intent, "groups", analysis.groups, "matches", analysis.matches, "coverage",
+                  coverage_of(&analysis, &result), "warnings", warnings, "cache", "hit", 0, "key", key);
     return 0;
 }

@@ -8,9 +8,9 @@
 #define BASH_LOG_MEMORY_BYTES (32 * 1024)
 
 struct bash_log {
-    struct buffer memory; // while fd is -1
-    int fd;               // a ring of BASH_LOG_MAX_BYTES
-    uint64_t start, end;  // positions of the first unread byte and behind the last
+    struct buffer memory;   // while fd is -1
+    int fd;                 // a ring of BASH_LOG_MAX_BYTES
+    uint64_t start, end;    // positions of the first unread byte and behind the last
     uint64_t dropped_bytes; // since the last bash_log_take_dropped
 };
 
@@ -18,6 +18,7 @@ void bash_log_init(struct bash_log *log);
 void bash_log_free(struct bash_log *log);
 void bash_log_append(struct bash_log *log, const char *bytes, size_t len);
 size_t bash_log_unread(const struct bash_log *log);
-size_t bash_log_peek(const struct bash_log *log, char *to, size_t len); // the first unread bytes; returns how many
+size_t bash_log_peek(const struct bash_log *log, char *to,
+                     size_t len); // the first unread bytes; returns how many
 void bash_log_consume(struct bash_log *log, size_t len);
 uint64_t bash_log_take_dropped(struct bash_log *log);

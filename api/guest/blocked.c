@@ -6,15 +6,38 @@
 #define ANYWHERE(name) name, name "/**", "**/" name "/**"
 
 const char *const blocked_globs[] = {
-    ".git",          ".git/**",      "**/.git/**",       "node_modules",     "node_modules/**", "**/node_modules/**",
-    ".env",          ".env/**",      ".env.*",           ".env.*/**",        "**/.env",         "**/.env/**",
-    "**/.env.*",     "**/.env.*/**", "**/*.pem",         "**/*.key",         "**/id_rsa",       "**/id_rsa.*",
-    "**/id_ed25519", "**/id_ed25519.*", "**/.ssh/**",    ANYWHERE("dist"),   ANYWHERE("build"), ANYWHERE(".next"),
-    ANYWHERE("coverage"), ANYWHERE(".cache"), NULL,
+    ".git",
+    ".git/**",
+    "**/.git/**",
+    "node_modules",
+    "node_modules/**",
+    "**/node_modules/**",
+    ".env",
+    ".env/**",
+    ".env.*",
+    ".env.*/**",
+    "**/.env",
+    "**/.env/**",
+    "**/.env.*",
+    "**/.env.*/**",
+    "**/*.pem",
+    "**/*.key",
+    "**/id_rsa",
+    "**/id_rsa.*",
+    "**/id_ed25519",
+    "**/id_ed25519.*",
+    "**/.ssh/**",
+    ANYWHERE("dist"),
+    ANYWHERE("build"),
+    ANYWHERE(".next"),
+    ANYWHERE("coverage"),
+    ANYWHERE(".cache"),
+    NULL,
 };
 
 // What the globs come to, each being tried on the whole path and on its last part.
-static const char *const part_names[] = {".git", "node_modules", ".env", "dist", "build", ".next", "coverage", ".cache"};
+static const char *const part_names[] = {".git",  "node_modules", ".env",     "dist",
+                                         "build", ".next",        "coverage", ".cache"};
 static const char *const last_names[] = {"id_rsa", "id_ed25519"};
 static const char *const last_prefixes[] = {"id_rsa.", "id_ed25519."};
 static const char *const last_suffixes[] = {".pem", ".key"};
@@ -29,7 +52,8 @@ static bool is_one_of(const char *const *names, size_t count, const char *part, 
 
 static bool is_blocked_part(const char *part, size_t len)
 {
-    return is_one_of(part_names, ARRAY_LEN(part_names), part, len) || (len >= 5 && memcmp(part, ".env.", 5) == 0);
+    return is_one_of(part_names, ARRAY_LEN(part_names), part, len) ||
+           (len >= 5 && memcmp(part, ".env.", 5) == 0);
 }
 
 static bool is_blocked_last(const char *part, size_t len)

@@ -16,8 +16,10 @@ void change_set_result(struct tool_call *call, const struct change *change)
     json_object_set_new(to, "deletions", json_integer((json_int_t)diff.deletions));
     json_object_set_new(to, "diff", json_from_bytes(diff.text, diff.len));
     struct buffer text = BUFFER_INIT(2 * DIFF_MAX_CHARS);
-    buffer_format(&text, "# %s\nPath: %s\n%s: %s\nBytes: %zu\nSHA-256: %s\nDiff stats: +%zu -%zu\n\n```diff\n", change->heading,
-                  change->path, change->label, change->label_value, change->new_len, sha256, diff.additions, diff.deletions);
+    buffer_format(&text,
+                  "# %s\nPath: %s\n%s: %s\nBytes: %zu\nSHA-256: %s\nDiff stats: +%zu -%zu\n\n```diff\n",
+                  change->heading, change->path, change->label, change->label_value, change->new_len, sha256,
+                  diff.additions, diff.deletions);
     buffer_append(&text, diff.text, diff.len);
     buffer_append_text(&text, "\n```");
     call->text_len = text.len;
@@ -28,6 +30,6 @@ int change_check_size(size_t len, const char *what, struct error *err)
 {
     if (len <= TEXT_MAX_WRITE_BYTES)
         return 0;
-    return guest_tool_fail(err, "write it in parts with bash", "%s is too large (%zu bytes). Limit: %d bytes.", what, len,
-                     TEXT_MAX_WRITE_BYTES);
+    return guest_tool_fail(err, "write it in parts with bash",
+                           "%s is too large (%zu bytes). Limit: %d bytes.", what, len, TEXT_MAX_WRITE_BYTES);
 }

@@ -5,7 +5,7 @@
 
 struct change {
     const char *heading, *path;
-    const char *label;       // "Existed before" or "Replacements"
+    const char *label; // "Existed before" or "Replacements"
     const char *label_value;
     const char *old_text, *new_text;
     size_t old_len, new_len;

@@ -52,8 +52,8 @@ static int spawn(const struct child_spec *spec, pid_t *ret_pid)
     return result;
 }
 
-int children_spawn(struct children *children, const struct child_spec *spec, struct child *child, int *ret_errno,
-                   struct error *err)
+int children_spawn(struct children *children, const struct child_spec *spec, struct child *child,
+                   int *ret_errno, struct error *err)
 {
     pthread_mutex_lock(&children->lock);
     int result = spawn(spec, &child->pid);
@@ -127,7 +127,8 @@ int child_exit_code(int wait_status)
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-// The parent's number in /proc/PID/stat stands behind the name, which may hold anything but is in the last ')'.
+// The parent's number in /proc/PID/stat stands behind the name, which may hold anything but is in the last
+// ')'.
 static pid_t parent_of(const char *pid_text)
 {
     char path[64], line[512];
@@ -165,6 +166,7 @@ void children_kill_all(struct children *children)
         kill_direct_children();
         if (!children_reap(children))
             return;
-        nanosleep(&(struct timespec){.tv_nsec = 2 * 1000 * 1000}, NULL); // a dying process announces itself no better
+        nanosleep(&(struct timespec){.tv_nsec = 2 * 1000 * 1000},
+                  NULL); // a dying process announces itself no better
     }
 }

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 struct child {
-    pid_t pid;   // also its process group; 0 once it was reaped, so that nobody signals a number that is free
+    pid_t pid; // also its process group; 0 once it was reaped, so that nobody signals a number that is free
     int wait_status;
     void (*exited)(struct child *child);
     struct child *next;
@@ -28,10 +28,10 @@ struct child_spec {
 
 void children_init(struct children *children);
 // Fills child->pid and adds it; *ret_errno (NULL allowed) is the system's number on failure.
-int children_spawn(struct children *children, const struct child_spec *spec, struct child *child, int *ret_errno,
-                   struct error *err);
+int children_spawn(struct children *children, const struct child_spec *spec, struct child *child,
+                   int *ret_errno, struct error *err);
 void children_forget(struct children *children, struct child *child); // before its memory goes
-bool children_reap(struct children *children); // false: there is no child at all any more
+bool children_reap(struct children *children);                  // false: there is no child at all any more
 void child_signal_group(const struct child *child, int signal); // nothing once it was reaped
 int child_exit_code(int wait_status);                           // 128+N for death by signal N
 // Kills every process whose parent we are, and those that fall to us by it, until none is left or 2 s passed.

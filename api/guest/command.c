@@ -63,7 +63,8 @@ static int collect(struct pollfd streams[2], struct command_result *result, cons
         if (poll(streams, 2, LOOK_MS) <= 0)
             continue;
         for (int i = 0; i < 2; i++)
-            if (streams[i].fd >= 0 && streams[i].revents && !read_some(streams[i].fd, i ? &result->errors : &result->out))
+            if (streams[i].fd >= 0 && streams[i].revents &&
+                !read_some(streams[i].fd, i ? &result->errors : &result->out))
                 streams[i].fd = -1;
     }
     return 0;
@@ -102,8 +103,8 @@ static int spawn(struct guest *guest, struct command *command, const char *progr
     return children_spawn(&guest->children, &spec, &command->child, NULL, err);
 }
 
-static int run(struct guest *guest, const char *program, const char *const *argv, const atomic_bool *is_cancelled,
-               struct command_result *result, struct error *err)
+static int run(struct guest *guest, const char *program, const char *const *argv,
+               const atomic_bool *is_cancelled, struct command_result *result, struct error *err)
 {
     struct command command = {.child = {.exited = exited}};
     struct pollfd streams[2] = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
@@ -123,10 +124,11 @@ static int run(struct guest *guest, const char *program, const char *const *argv
     return status < 0 ? error_set(err, ERROR_TIMEOUT, NULL, "%s did not end in time", argv[0]) : 0;
 }
 
-int command_run(struct guest *guest, const char *const *argv, size_t max_bytes, const atomic_bool *is_cancelled,
-                struct command_result *ret, struct error *err)
+int command_run(struct guest *guest, const char *const *argv, size_t max_bytes,
+                const atomic_bool *is_cancelled, struct command_result *ret, struct error *err)
 {
-    CLEANUP(command_result_free) struct command_result result = {.out = BUFFER_INIT(max_bytes), .errors = BUFFER_INIT(max_bytes)};
+    CLEANUP(command_result_free)
+    struct command_result result = {.out = BUFFER_INIT(max_bytes), .errors = BUFFER_INIT(max_bytes)};
     CLEANUP_FREE char *program = find_in_path(&guest->environment, argv[0]);
     if (!program) {
         result.exit_code = 127;

@@ -11,5 +11,5 @@ struct command_result {
 void command_result_free(struct command_result *result);
 
 // argv[0] is looked for along PATH; cwd is the workspace root. -1 if it could not run to its end in time.
-int command_run(struct guest *guest, const char *const *argv, size_t max_bytes, const atomic_bool *is_cancelled,
-                struct command_result *ret, struct error *err);
+int command_run(struct guest *guest, const char *const *argv, size_t max_bytes,
+                const atomic_bool *is_cancelled, struct command_result *ret, struct error *err);

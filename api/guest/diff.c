@@ -21,7 +21,8 @@ static bool is_equal(const struct text_line *a, const struct text_line *b)
     return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
 }
 
-static void append_lines(struct buffer *out, char mark, const struct text_lines *lines, size_t from, size_t to)
+static void append_lines(struct buffer *out, char mark, const struct text_lines *lines, size_t from,
+                         size_t to)
 {
     for (size_t i = from; i < to; i++) {
         buffer_append_char(out, '\n');
@@ -39,15 +40,15 @@ static void cut_text(struct buffer *out)
 }
 
 // prefix and suffix: how many lines are the same at the start and at the end.
-static void make_hunk(const char *path, const struct text_lines *before, const struct text_lines *after, size_t prefix,
-                      size_t suffix, struct diff *ret)
+static void make_hunk(const char *path, const struct text_lines *before, const struct text_lines *after,
+                      size_t prefix, size_t suffix, struct diff *ret)
 {
     size_t old_end = before->count - suffix, new_end = after->count - suffix;
     size_t start = prefix > CONTEXT ? prefix - CONTEXT : 0;
     size_t tail = suffix > CONTEXT ? CONTEXT : suffix;
     CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(SIZE_MAX / 2);
-    buffer_format(&out, "--- a/%s\n+++ b/%s\n@@ -%zu,%zu +%zu,%zu @@", path, path, start + 1, old_end + tail - start,
-                  start + 1, new_end + tail - start);
+    buffer_format(&out, "--- a/%s\n+++ b/%s\n@@ -%zu,%zu +%zu,%zu @@", path, path, start + 1,
+                  old_end + tail - start, start + 1, new_end + tail - start);
     append_lines(&out, ' ', before, start, prefix);
     append_lines(&out, '-', before, prefix, old_end);
     append_lines(&out, '+', after, prefix, new_end);
@@ -74,6 +75,7 @@ void diff_make(const char *path, const char *old_text, size_t old_len, const cha
         return;
     }
     bool is_same = old_len == new_len && memcmp(old_text, new_text, old_len) == 0;
-    *ret = (struct diff){.text = mem_format(is_same ? "No changes in %s." : "Only line ends changed in %s.", path)};
+    *ret = (struct diff){
+        .text = mem_format(is_same ? "No changes in %s." : "Only line ends changed in %s.", path)};
     ret->len = strlen(ret->text);
 }

@@ -41,7 +41,8 @@ static void add_entry(struct directory *directory, size_t *room, int fd, const s
         *room = *room ? *room * 2 : 32;
         directory->entries = mem_realloc_array(directory->entries, *room, sizeof(struct directory_entry));
     }
-    directory->entries[directory->count++] = (struct directory_entry){mem_strdup(entry->d_name), type_of(fd, entry)};
+    directory->entries[directory->count++] =
+        (struct directory_entry){mem_strdup(entry->d_name), type_of(fd, entry)};
 }
 
 int directory_read(int fd, bool dirs_first, struct directory *ret)
@@ -64,7 +65,8 @@ int directory_read(int fd, bool dirs_first, struct directory *ret)
     }
     closedir(stream);
     if (directory.count)
-        qsort(directory.entries, directory.count, sizeof(struct directory_entry), dirs_first ? by_kind : by_bytes);
+        qsort(directory.entries, directory.count, sizeof(struct directory_entry),
+              dirs_first ? by_kind : by_bytes);
     *ret = directory;
     return 0;
 }

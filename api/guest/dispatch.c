@@ -52,7 +52,8 @@ static void call(struct guest *guest, const json_t *id, const char *name, json_t
     else if (params && !json_is_object(params))
         rpc_send_error(guest, id, RPC_INVALID_PARAMS, "params must be an object");
     else if (guest->request_count >= GUEST_MAX_IN_FLIGHT)
-        rpc_send_error(guest, id, GUEST_ERROR_LIMIT, "too many requests are under way: wait for some answers");
+        rpc_send_error(guest, id, GUEST_ERROR_LIMIT,
+                       "too many requests are under way: wait for some answers");
     else if (find_request(guest, id))
         rpc_send_error(guest, id, RPC_INVALID_REQUEST, "a request with this id is under way");
     else
@@ -64,8 +65,10 @@ static void dispatch_message(struct guest *guest, json_t *message)
     const json_t *id = json_object_get(message, "id"), *version = json_object_get(message, "jsonrpc");
     const char *method = json_get_text(message, "method");
     bool has_good_id = json_is_string(id) || json_is_integer(id);
-    if (!json_is_object(message) || !json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0)
-        rpc_send_error(guest, has_good_id ? id : NULL, RPC_INVALID_REQUEST, "one JSON-RPC 2.0 object a line, please");
+    if (!json_is_object(message) || !json_is_string(version) ||
+        strcmp(json_string_value(version), "2.0") != 0)
+        rpc_send_error(guest, has_good_id ? id : NULL, RPC_INVALID_REQUEST,
+                       "one JSON-RPC 2.0 object a line, please");
     else if (id && !has_good_id)
         rpc_send_error(guest, NULL, RPC_INVALID_REQUEST, "id must be a string or an integer");
     else if (method && id)

@@ -96,7 +96,8 @@ void environment_init(struct environment *environment)
 
 void environment_copy(const struct environment *from, struct environment *to)
 {
-    *to = (struct environment){.vars = mem_realloc_array(NULL, from->count + 1, sizeof(char *)), .count = from->count};
+    *to = (struct environment){.vars = mem_realloc_array(NULL, from->count + 1, sizeof(char *)),
+                               .count = from->count};
     for (size_t i = 0; i < from->count; i++)
         to->vars[i] = mem_strdup(from->vars[i]);
     to->vars[to->count] = NULL;

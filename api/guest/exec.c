@@ -80,7 +80,8 @@ static int parse_argv(const json_t *params, struct program *program, struct erro
     for (size_t i = 0; i < count; i++) {
         const json_t *arg = json_array_get(argv, i);
         if (!json_is_string(arg) || strlen(json_string_value(arg)) != json_string_length(arg))
-            return error_set(err, ERROR_INVALID, NULL, "argv[%zu] must be a string without NUL characters", i);
+            return error_set(err, ERROR_INVALID, NULL, "argv[%zu] must be a string without NUL characters",
+                             i);
         program->argv[i] = (char *)json_string_value(arg);
     }
     return 0;
@@ -103,13 +104,17 @@ static int parse_env(const json_t *params, struct program *program, struct error
 }
 
 // The operator may start anywhere in the sandbox; a relative cwd is below the workspace.
-static int open_cwd(const struct guest *guest, const json_t *params, struct program *program, struct error *err)
+static int open_cwd(const struct guest *guest, const json_t *params, struct program *program,
+                    struct error *err)
 {
     const char *cwd;
     if (params_get_optional_text(params, "cwd", &cwd, err) < 0)
         return -1;
-    program->cwd_fd = openat(guest->workspace.root_fd, cwd && *cwd ? cwd : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return program->cwd_fd < 0 ? error_errno(err, errno, "give a directory", "cannot work in %s", cwd ? cwd : ".") : 0;
+    program->cwd_fd =
+        openat(guest->workspace.root_fd, cwd && *cwd ? cwd : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return program->cwd_fd < 0
+               ? error_errno(err, errno, "give a directory", "cannot work in %s", cwd ? cwd : ".")
+               : 0;
 }
 
 // As a shell looks for it: names with a slash as they are, others along PATH.
@@ -137,7 +142,8 @@ static char *find_program(const struct program *program)
     return found;
 }
 
-static int parse_program(struct guest *guest, const json_t *params, struct program *program, struct error *err)
+static int parse_program(struct guest *guest, const json_t *params, struct program *program,
+                         struct error *err)
 {
     environment_copy(&guest->environment, &program->environment);
     if (parse_argv(params, program, err) < 0 || parse_env(params, program, err) < 0 ||
@@ -153,7 +159,8 @@ static void note_failure(struct exec *exec, const char *name, int errno_value)
 {
     exec->has_exited = true;
     exec->exit_code = errno_value == ENOENT ? 127 : 126;
-    exec->failure = mem_format("%s: %s\n", name, errno_value == ENOENT ? "command not found" : strerror(errno_value));
+    exec->failure =
+        mem_format("%s: %s\n", name, errno_value == ENOENT ? "command not found" : strerror(errno_value));
 }
 
 static void close_pair(int (*pair)[2])

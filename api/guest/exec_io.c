@@ -208,8 +208,10 @@ static void in_ready(struct loop_source *source, uint32_t events)
 static void add_write(struct exec *exec, struct request *request, char *bytes, size_t len)
 {
     struct exec_write *write = mem_alloc(sizeof(*write));
-    *write = (struct exec_write){
-        .request = request, .bytes = bytes, .len = len, .is_eof = json_get_bool(request->params, "eof", false)};
+    *write = (struct exec_write){.request = request,
+                                 .bytes = bytes,
+                                 .len = len,
+                                 .is_eof = json_get_bool(request->params, "eof", false)};
     if (exec->last_write)
         exec->last_write->next = write;
     else
@@ -227,13 +229,15 @@ void exec_write_request(struct request *request)
     CLEANUP_FREE char *bytes = NULL;
     size_t len = 0;
     const char *data;
-    if (params_get_optional_text(request->params, "data", &data, &err) < 0 || json_decode_base64(data, &bytes, &len, &err) < 0) {
+    if (params_get_optional_text(request->params, "data", &data, &err) < 0 ||
+        json_decode_base64(data, &bytes, &len, &err) < 0) {
         request_fail(request, RPC_INVALID_PARAMS, &err);
     } else if (exec->in.fd < 0) {
         error_set(&err, ERROR_STATE, NULL, "the input of %s is closed", exec->id);
         request_fail(request, RPC_INTERNAL_ERROR, &err);
     } else if (exec->pending_bytes + len > EXEC_MAX_PENDING_BYTES) {
-        error_set(&err, ERROR_LIMIT, "wait for the answers", "more than %d bytes of input are waiting", EXEC_MAX_PENDING_BYTES);
+        error_set(&err, ERROR_LIMIT, "wait for the answers", "more than %d bytes of input are waiting",
+                  EXEC_MAX_PENDING_BYTES);
         request_fail(request, GUEST_ERROR_LIMIT, &err);
     } else {
         add_write(exec, request, TAKE_PTR(bytes), len);

@@ -16,10 +16,16 @@ static const struct rule rules[] = {
     {"{*.md,*.markdown,*.rst,*.adoc,*.txt,LICENSE*,COPYING*}", FILE_DOCUMENTATION},
     {"{docs,doc}/**", FILE_DOCUMENTATION},
     {"{*.json,*.yaml,*.yml,*.toml,*.ini,*.cfg,*.conf,*.properties,*.env,*.xml,*.plist}", FILE_CONFIGURATION},
-    {"{Makefile,*.mk,Dockerfile*,CMakeLists.txt,*.cmake,*.gradle,.gitignore,.editorconfig}", FILE_CONFIGURATION},
-    {"{*.c,*.h,*.cc,*.cpp,*.cxx,*.hh,*.hpp,*.m,*.mm,*.rs,*.go,*.py,*.rb,*.php,*.java,*.kt,*.swift,*.scala,*.cs}", FILE_SOURCE},
-    {"{*.js,*.jsx,*.mjs,*.cjs,*.ts,*.tsx,*.vue,*.svelte,*.sh,*.bash,*.pl,*.lua,*.zig,*.ex,*.exs,*.erl,*.hs,*.ml}", FILE_SOURCE},
-    {"{*.sql,*.proto,*.graphql,*.css,*.scss,*.html,*.s,*.S,*.dart,*.r,*.R,*.jl,*.clj,*.el,*.vim}", FILE_SOURCE},
+    {"{Makefile,*.mk,Dockerfile*,CMakeLists.txt,*.cmake,*.gradle,.gitignore,.editorconfig}",
+     FILE_CONFIGURATION},
+    {"{*.c,*.h,*.cc,*.cpp,*.cxx,*.hh,*.hpp,*.m,*.mm,*.rs,*.go,*.py,*.rb,*.php,*.java,*.kt,*.swift,*.scala,*."
+     "cs}",
+     FILE_SOURCE},
+    {"{*.js,*.jsx,*.mjs,*.cjs,*.ts,*.tsx,*.vue,*.svelte,*.sh,*.bash,*.pl,*.lua,*.zig,*.ex,*.exs,*.erl,*.hs,*."
+     "ml}",
+     FILE_SOURCE},
+    {"{*.sql,*.proto,*.graphql,*.css,*.scss,*.html,*.s,*.S,*.dart,*.r,*.R,*.jl,*.clj,*.el,*.vim}",
+     FILE_SOURCE},
 };
 
 static bool matches(const char *text, const char *path)
@@ -40,5 +46,7 @@ enum file_kind file_kind_of(const char *path)
 
 bool file_is_generated(const char *path)
 {
-    return matches("{*.min.js,*.min.css,*.map,*.lock,package-lock.json,pnpm-lock.yaml,*.generated.*,*.pb.*,*_pb2.py}", path);
+    return matches(
+        "{*.min.js,*.min.css,*.map,*.lock,package-lock.json,pnpm-lock.yaml,*.generated.*,*.pb.*,*_pb2.py}",
+        path);
 }

@@ -8,11 +8,11 @@
 #define MAX_OUTPUT_BYTES (1024 * 1024)
 
 // safe.directory: whoever owns the files, this is the sandbox's own workspace and its own git.
-static const char *const prefix[] = {"git", "--no-optional-locks", "-c", "safe.directory=*", "-c", "core.fsmonitor=false",
-                                     "-c", "color.ui=false"};
+static const char *const prefix[] = {"git", "--no-optional-locks",  "-c", "safe.directory=*",
+                                     "-c",  "core.fsmonitor=false", "-c", "color.ui=false"};
 
-int git_run(struct guest *guest, const char *const *args, const atomic_bool *is_cancelled, struct command_result *ret,
-            struct error *err)
+int git_run(struct guest *guest, const char *const *args, const atomic_bool *is_cancelled,
+            struct command_result *ret, struct error *err)
 {
     const char *argv[ARRAY_LEN(prefix) + MAX_ARGS + 1] = {0};
     memcpy(argv, prefix, sizeof(prefix));

@@ -4,8 +4,8 @@
 
 // `git ARGS...` in the root with optional locks, colours and file-system monitors off. As command_run.
 struct command_result;
-int git_run(struct guest *guest, const char *const *args, const atomic_bool *is_cancelled, struct command_result *ret,
-            struct error *err);
+int git_run(struct guest *guest, const char *const *args, const atomic_bool *is_cancelled,
+            struct command_result *ret, struct error *err);
 // Status with branch, trimmed; git's own words where there is no repository. The caller owns it.
 char *git_status_text(struct guest *guest, const atomic_bool *is_cancelled);
 char *git_recent_commits(struct guest *guest, const atomic_bool *is_cancelled); // one a line, "" if none

@@ -54,13 +54,15 @@ void ignore_parse(struct ignore_level *level, const char *text)
 static void read_file(struct ignore_level *level, int dir_fd, const char *name)
 {
     CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(MAX_FILE_BYTES);
-    CLEANUP_CLOSE int fd = fs_openat2(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+    CLEANUP_CLOSE int fd =
+        fs_openat2(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
     struct stat meta;
     if (fd >= 0 && fstat(fd, &meta) == 0 && S_ISREG(meta.st_mode) && fs_read_all(fd, &text, NULL) == 0)
         ignore_parse(level, buffer_text(&text));
 }
 
-void ignore_read(struct ignore_level *level, const struct ignore_level *parent, int dir_fd, const char *dir_path)
+void ignore_read(struct ignore_level *level, const struct ignore_level *parent, int dir_fd,
+                 const char *dir_path)
 {
     *level = (struct ignore_level){.parent = parent, .base_len = *dir_path ? strlen(dir_path) + 1 : 0};
     if (!*dir_path)

@@ -1,4 +1,5 @@
-// Git's ignore files, as git reads them: the last matching rule of the deepest directory that has one decides.
+// Git's ignore files, as git reads them: the last matching rule of the deepest directory that has one
+// decides.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@ struct ignore_level {
 };
 
 // dir_path is "" for the root. Reads .gitignore and .ignore (and .git/info/exclude at the root) there.
-void ignore_read(struct ignore_level *level, const struct ignore_level *parent, int dir_fd, const char *dir_path);
+void ignore_read(struct ignore_level *level, const struct ignore_level *parent, int dir_fd,
+                 const char *dir_path);
 void ignore_parse(struct ignore_level *level, const char *text); // adds the rules of one file
 void ignore_free(struct ignore_level *level);
 bool ignore_hides(const struct ignore_level *level, const char *path, bool is_directory);

@@ -12,6 +12,7 @@ struct line_match {
 
 // found: 0 to go on, 1 to stop. Returns what the last found gave, 0, or -1 with err.
 int lines_match(struct matcher *matcher, const char *text, size_t len,
-                int (*found)(void *context, const struct line_match *match), void *context, struct error *err);
+                int (*found)(void *context, const struct line_match *match), void *context,
+                struct error *err);
 // The first LINE_MAX_CHARS characters, with … if more were there. The caller owns it.
 char *line_cut(const char *at, size_t len);

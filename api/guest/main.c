@@ -11,10 +11,11 @@
 
 #define EXIT_USAGE 2
 
-static const char usage[] = "usage: chat2shell-guest --root DIR --stdio\n"
-                            "       chat2shell-guest --version | --help\n"
-                            "Serves the files below DIR and a shell as MCP tools: JSON-RPC on stdin and stdout, one message a\n"
-                            "line. It opens no socket and ends, with every process it started, when stdin ends.\n";
+static const char usage[] =
+    "usage: chat2shell-guest --root DIR --stdio\n"
+    "       chat2shell-guest --version | --help\n"
+    "Serves the files below DIR and a shell as MCP tools: JSON-RPC on stdin and stdout, one message a\n"
+    "line. It opens no socket and ends, with every process it started, when stdin ends.\n";
 
 struct options {
     const char *root;
@@ -46,7 +47,8 @@ static int parse_options(char **argv, struct options *options)
     }
     if (!options->root || !*options->root)
         return complain("%s", "--root DIR is missing");
-    return options->is_stdio ? 0 : complain("%s", "--stdio is missing: it is the only way this program serves");
+    return options->is_stdio ? 0
+                             : complain("%s", "--stdio is missing: it is the only way this program serves");
 }
 
 static bool has_argument(char **argv, const char *text)

@@ -32,7 +32,8 @@ void matcher_free(struct matcher **at)
     *at = NULL;
 }
 
-static int compile_regex(struct matcher *matcher, uint32_t options, const char *text, size_t len, struct error *err)
+static int compile_regex(struct matcher *matcher, uint32_t options, const char *text, size_t len,
+                         struct error *err)
 {
     int code;
     PCRE2_SIZE offset;
@@ -40,8 +41,8 @@ static int compile_regex(struct matcher *matcher, uint32_t options, const char *
     matcher->code = pcre2_compile((PCRE2_SPTR)text, len, options | PCRE2_UTF, &code, &offset, NULL);
     if (!matcher->code) {
         pcre2_get_error_message(code, words, sizeof(words));
-        return guest_tool_fail(err, "escape special characters, or leave regex out", "regex parse error at character %zu: %s",
-                         (size_t)offset, (const char *)words);
+        return guest_tool_fail(err, "escape special characters, or leave regex out",
+                               "regex parse error at character %zu: %s", (size_t)offset, (const char *)words);
     }
     matcher->data = pcre2_match_data_create(1, NULL);
     matcher->limits = pcre2_match_context_create(NULL);
@@ -51,7 +52,8 @@ static int compile_regex(struct matcher *matcher, uint32_t options, const char *
     return 0;
 }
 
-int matcher_compile(enum matcher_kind kind, const char *text, size_t len, struct matcher **ret, struct error *err)
+int matcher_compile(enum matcher_kind kind, const char *text, size_t len, struct matcher **ret,
+                    struct error *err)
 {
     if (len > MAX_PATTERN_BYTES)
         return guest_tool_fail(err, NULL, "query is longer than %d bytes", MAX_PATTERN_BYTES);
@@ -59,7 +61,9 @@ int matcher_compile(enum matcher_kind kind, const char *text, size_t len, struct
     if (kind == MATCHER_LITERAL) {
         matcher->literal = mem_strndup(text, len);
         matcher->literal_len = len;
-    } else if (compile_regex(matcher, kind == MATCHER_REGEX ? PCRE2_NEVER_BACKSLASH_C : PCRE2_LITERAL | PCRE2_CASELESS, text, len, err) < 0) {
+    } else if (compile_regex(matcher,
+                             kind == MATCHER_REGEX ? PCRE2_NEVER_BACKSLASH_C : PCRE2_LITERAL | PCRE2_CASELESS,
+                             text, len, err) < 0) {
         return -1;
     }
     *ret = TAKE_PTR(matcher);
@@ -70,7 +74,8 @@ int matcher_match(struct matcher *matcher, const char *line, size_t len, struct 
 {
     if (matcher->literal)
         return memmem(line, len, matcher->literal, matcher->literal_len) != NULL;
-    int result = pcre2_match(matcher->code, (PCRE2_SPTR)line, len, 0, PCRE2_NO_UTF_CHECK, matcher->data, matcher->limits);
+    int result = pcre2_match(matcher->code, (PCRE2_SPTR)line, len, 0, PCRE2_NO_UTF_CHECK, matcher->data,
+                             matcher->limits);
     if (result >= 0)
         return 1;
     if (result == PCRE2_ERROR_NOMATCH)

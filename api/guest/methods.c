@@ -7,14 +7,16 @@
 #define LATEST_PROTOCOL "2025-11-25"
 #define SESSIONS_VERSION 1
 
-static const char instructions[] =
-    "Look at the workspace first (open_current_workspace, then tree, search, read) and follow its AGENTS file if there is one. "
-    "Change files with write and edit, which show what they changed. Use bash to build and test. Every path is relative to "
-    "the workspace root or absolute inside it.";
+static const char instructions[] = "Look at the workspace first (open_current_workspace, then tree, search, "
+                                   "read) and follow its AGENTS file if there is one. "
+                                   "Change files with write and edit, which show what they changed. Use bash "
+                                   "to build and test. Every path is relative to "
+                                   "the workspace root or absolute inside it.";
 
 static const char *choose_protocol(const json_t *params)
 {
-    static const char *const known[] = {LATEST_PROTOCOL, "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"};
+    static const char *const known[] = {LATEST_PROTOCOL, "2025-06-18", "2025-03-26", "2024-11-05",
+                                        "2024-10-07"};
     const char *asked = json_get_text(params, "protocolVersion");
     for (size_t i = 0; asked && i < ARRAY_LEN(known); i++)
         if (strcmp(known[i], asked) == 0)
@@ -26,9 +28,11 @@ static void initialize(struct request *request)
 {
     json_t *capabilities = json_pack("{s:{s:b} s:{s:{s:i}}}", "tools", "listChanged", 0, "experimental",
                                      GUEST_SESSIONS_CAPABILITY, "version", SESSIONS_VERSION);
-    request_answer(request, json_pack("{s:s s:o s:{s:s s:s s:s} s:s}", "protocolVersion", choose_protocol(request->params),
-                                      "capabilities", capabilities, "serverInfo", "name", "chat2shell-guest", "title",
-                                      "chat2shell tool server", "version", GUEST_VERSION, "instructions", instructions));
+    request_answer(request,
+                   json_pack("{s:s s:o s:{s:s s:s s:s} s:s}", "protocolVersion",
+                             choose_protocol(request->params), "capabilities", capabilities, "serverInfo",
+                             "name", "chat2shell-guest", "title", "chat2shell tool server", "version",
+                             GUEST_VERSION, "instructions", instructions));
 }
 
 static void ping(struct request *request)

@@ -78,7 +78,8 @@ int output_init(struct output *output, struct loop *loop, int fd, struct error *
     output->source = (struct loop_source){.fd = fd, .events = 0, .ready = writable};
     fs_set_nonblocking(fd, true);
     struct stat meta; // files and devices other than terminals cannot be watched and never block
-    bool can_wait = isatty(fd) || (fstat(fd, &meta) == 0 && (S_ISFIFO(meta.st_mode) || S_ISSOCK(meta.st_mode)));
+    bool can_wait =
+        isatty(fd) || (fstat(fd, &meta) == 0 && (S_ISFIFO(meta.st_mode) || S_ISSOCK(meta.st_mode)));
     return can_wait ? guest_loop_add(loop, &output->source, err) : 0;
 }
 

@@ -11,7 +11,7 @@ struct output {
     struct loop_source source;
     struct output_line *first, *last;
     size_t pending_bytes;
-    bool is_broken;                       // nobody reads any more
+    bool is_broken;                         // nobody reads any more
     void (*changed)(struct output *output); // after bytes went out or it broke
 };
 

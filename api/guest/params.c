@@ -25,12 +25,13 @@ int params_get_optional_text(const json_t *params, const char *name, const char 
     return 0;
 }
 
-int params_get_int(const json_t *params, const char *name, int64_t min, int64_t max, int64_t *ret, struct error *err)
+int params_get_int(const json_t *params, const char *name, int64_t min, int64_t max, int64_t *ret,
+                   struct error *err)
 {
     const json_t *value = json_object_get(params, name);
     if (!json_is_integer(value) || json_integer_value(value) < min || json_integer_value(value) > max)
-        return error_set(err, ERROR_INVALID, NULL, "%s must be an integer from %lld to %lld", name, (long long)min,
-                         (long long)max);
+        return error_set(err, ERROR_INVALID, NULL, "%s must be an integer from %lld to %lld", name,
+                         (long long)min, (long long)max);
     *ret = json_integer_value(value);
     return 0;
 }

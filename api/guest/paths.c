@@ -108,7 +108,8 @@ static int fold_relative(const char *given, char **ret)
     return result;
 }
 
-int workspace_fold(const struct workspace *workspace, const char *given, size_t len, char **ret, struct error *err)
+int workspace_fold(const struct workspace *workspace, const char *given, size_t len, char **ret,
+                   struct error *err)
 {
     if (strlen(given) != len)
         return guest_tool_fail_type(err, "The argument 'path' must be a string without null bytes");
@@ -240,7 +241,8 @@ int workspace_open_place(const struct workspace *workspace, const char *given, s
                          struct place *ret, struct error *err)
 {
     CLEANUP_PLACE struct place place = PLACE_INIT;
-    if (workspace_fold(workspace, given, len, &place.path, err) < 0 || refuse_blocked(place.path, place.path, err) < 0)
+    if (workspace_fold(workspace, given, len, &place.path, err) < 0 ||
+        refuse_blocked(place.path, place.path, err) < 0)
         return -1;
     int result = workspace_resolve(workspace, place.path, &place.real);
     if (result)
@@ -266,7 +268,9 @@ static int resolve_parent(const struct workspace *workspace, const char *parent,
         missing += *missing == '/';
         if (!result) {
             bool is_top = strcmp(real, ".") == 0;
-            *ret_real = !*missing ? mem_strdup(real) : is_top ? mem_strdup(missing) : mem_format("%s/%s", real, missing);
+            *ret_real = !*missing ? mem_strdup(real)
+                        : is_top  ? mem_strdup(missing)
+                                  : mem_format("%s/%s", real, missing);
             return 0;
         }
         char *slash = strrchr(existing, '/');
@@ -296,16 +300,20 @@ int workspace_find_target(const struct workspace *workspace, const char *given, 
                           struct error *err)
 {
     CLEANUP_PLACE struct place place = PLACE_INIT;
-    if (workspace_fold(workspace, given, len, &place.path, err) < 0 || refuse_blocked(place.path, place.path, err) < 0)
+    if (workspace_fold(workspace, given, len, &place.path, err) < 0 ||
+        refuse_blocked(place.path, place.path, err) < 0)
         return -1;
     if (strcmp(place.path, ".") == 0)
-        return guest_tool_fail(err, "name a file", "Refusing to write to the workspace root: parent outside the workspace");
+        return guest_tool_fail(err, "name a file",
+                               "Refusing to write to the workspace root: parent outside the workspace");
     char *slash = strrchr(place.path, '/');
-    CLEANUP_FREE char *parent = slash ? mem_strndup(place.path, (size_t)(slash - place.path)) : mem_strdup(".");
+    CLEANUP_FREE char *parent =
+        slash ? mem_strndup(place.path, (size_t)(slash - place.path)) : mem_strdup(".");
     CLEANUP_FREE char *real_parent = NULL;
     int result = resolve_parent(workspace, parent, &real_parent);
     if (result == EXDEV)
-        return guest_tool_fail(err, NULL, "Refusing to write to %s: parent outside the workspace", place.path);
+        return guest_tool_fail(err, NULL, "Refusing to write to %s: parent outside the workspace",
+                               place.path);
     if (result == ENOTDIR || (!result && is_not_directory(workspace, real_parent)))
         return guest_tool_fail_errno(err, EEXIST, "mkdir '%s'", parent);
     if (result)
@@ -313,7 +321,8 @@ int workspace_find_target(const struct workspace *workspace, const char *given, 
     const char *name = slash ? slash + 1 : place.path;
     place.real = strcmp(real_parent, ".") == 0 ? mem_strdup(name) : mem_format("%s/%s", real_parent, name);
     if (is_symlink(workspace, place.real))
-        return guest_tool_fail(err, "write to the file it points to", "Refusing to write through a symlink: %s", place.path);
+        return guest_tool_fail(err, "write to the file it points to",
+                               "Refusing to write through a symlink: %s", place.path);
     if (refuse_blocked(place.path, place.real, err) < 0)
         return -1;
     *ret = place;
@@ -321,7 +330,8 @@ int workspace_find_target(const struct workspace *workspace, const char *given, 
     return 0;
 }
 
-int workspace_open_parent(const struct workspace *workspace, const char *real, bool create_dirs, const char **ret_name)
+int workspace_open_parent(const struct workspace *workspace, const char *real, bool create_dirs,
+                          const char **ret_name)
 {
     CLEANUP_CLOSE int dir = workspace_open_real(workspace, ".", O_RDONLY | O_DIRECTORY);
     const char *part = real;

@@ -25,7 +25,8 @@ char *rpc_result_text(const json_t *id, json_t *result)
     if (strlen(text) <= GUEST_MESSAGE_MAX_BYTES)
         return text;
     free(text);
-    return rpc_error_text(id, RPC_INTERNAL_ERROR, "the answer is larger than one message may be: ask for less");
+    return rpc_error_text(id, RPC_INTERNAL_ERROR,
+                          "the answer is larger than one message may be: ask for less");
 }
 
 static void send_text(struct guest *guest, char *text)
@@ -62,7 +63,8 @@ void request_answer(struct request *request, json_t *result)
 
 void request_fail(struct request *request, int code, const struct error *err)
 {
-    CLEANUP_FREE char *text = err->hint[0] ? mem_format("%s: %s", err->message, err->hint) : mem_strdup(err->message);
+    CLEANUP_FREE char *text =
+        err->hint[0] ? mem_format("%s: %s", err->message, err->hint) : mem_strdup(err->message);
     finish(request, rpc_error_text(request->id, code, text));
 }
 

@@ -15,17 +15,17 @@
 
 struct request {
     struct guest *guest;
-    json_t *message;    // owned
-    const json_t *id;   // borrowed from message
-    json_t *params;     // borrowed; NULL if there are none
+    json_t *message;  // owned
+    const json_t *id; // borrowed from message
+    json_t *params;   // borrowed; NULL if there are none
     atomic_bool is_cancelled;
     // Ends a wait early (loop thread); it must answer. NULL: whoever works looks at is_cancelled.
     void (*cancel)(struct request *request);
-    void *context; // the waiter's
+    void *context;  // the waiter's
     struct job job; // while a worker has it
     const struct tool *tool;
-    json_t *args;   // of the tool, defaults filled in; owned
-    char *answer;   // the whole line, made by a worker; owned
+    json_t *args;                          // of the tool, defaults filled in; owned
+    char *answer;                          // the whole line, made by a worker; owned
     void (*work)(struct request *request); // a worker's part of a method that is no tool
     struct request *prev, *next;
 };
@@ -37,6 +37,6 @@ char *rpc_error_text(const json_t *id, int code, const char *message);
 
 // Runs request->work on a worker; it must set request->answer.
 void request_submit(struct request *request, void (*work)(struct request *request));
-void request_answer(struct request *request, json_t *result);             // takes result
+void request_answer(struct request *request, json_t *result); // takes result
 void request_fail(struct request *request, int code, const struct error *err);
 void request_fail_cancelled(struct request *request);

@@ -77,7 +77,8 @@ static json_t *fields_schema(const struct tool_field *const *tables);
 
 static json_t *field_schema(const struct tool_field *field)
 {
-    static const char *const type_names[] = {"string", "integer", "number", "boolean", "array", "object", "array"};
+    static const char *const type_names[] = {"string", "integer", "number", "boolean",
+                                             "array",  "object",  "array"};
     json_t *schema = json_object();
     const struct tool_field *const nested[] = {field->fields, NULL};
     if (field->type == FIELD_OBJECT) {
@@ -89,7 +90,8 @@ static json_t *field_schema(const struct tool_field *field)
         json_object_set_new(schema, "items", fields_schema(nested));
     }
     const char *name = type_names[field->type];
-    json_object_set_new(schema, "type", field->is_nullable ? json_pack("[ss]", name, "null") : json_string(name));
+    json_object_set_new(schema, "type",
+                        field->is_nullable ? json_pack("[ss]", name, "null") : json_string(name));
     return schema;
 }
 
@@ -111,7 +113,8 @@ static json_t *fields_schema(const struct tool_field *const *tables)
 
 static json_t *output_schema(const struct tool *tool)
 {
-    static const struct tool_field common[] = {{"codexpro_tool", FIELD_STRING}, {"codexpro_title", FIELD_STRING}, {NULL}};
+    static const struct tool_field common[] = {
+        {"codexpro_tool", FIELD_STRING}, {"codexpro_title", FIELD_STRING}, {NULL}};
     static const struct tool_field place[] = {{"workspace_id", FIELD_STRING}, {"root", FIELD_STRING}, {NULL}};
     const struct tool_field *tables[4] = {common, tool->fields};
     if (!tool->has_no_workspace)
@@ -121,12 +124,13 @@ static json_t *output_schema(const struct tool *tool)
 
 json_t *guest_tool_describe(const struct tool *tool)
 {
-    json_t *hints = json_pack("{s:s s:b s:b s:b s:b}", "title", tool->title, "readOnlyHint", tool->hints.is_read_only,
-                              "destructiveHint", tool->hints.is_destructive, "idempotentHint",
-                              tool->hints.is_idempotent, "openWorldHint", tool->hints.is_open_world);
+    json_t *hints =
+        json_pack("{s:s s:b s:b s:b s:b}", "title", tool->title, "readOnlyHint", tool->hints.is_read_only,
+                  "destructiveHint", tool->hints.is_destructive, "idempotentHint", tool->hints.is_idempotent,
+                  "openWorldHint", tool->hints.is_open_world);
     return json_pack("{s:s s:s s:s s:o s:o s:o}", "name", tool->name, "title", tool->title, "description",
-                     tool->description, "inputSchema", args_schema(tool->args), "outputSchema", output_schema(tool),
-                     "annotations", hints);
+                     tool->description, "inputSchema", args_schema(tool->args), "outputSchema",
+                     output_schema(tool), "annotations", hints);
 }
 
 // One issue: "MESSAGE at PATH" on a line of its own.
@@ -148,7 +152,8 @@ static bool is_choice(const char *const *choices, const char *text)
     return false;
 }
 
-static void check_string(const struct tool_arg *arg, const json_t *value, const char *prefix, struct buffer *problems)
+static void check_string(const struct tool_arg *arg, const json_t *value, const char *prefix,
+                         struct buffer *problems)
 {
     if (!json_is_string(value))
         add_problem(problems, prefix, arg->name, "Expected a string");
@@ -171,7 +176,8 @@ static json_t *as_integer(const json_t *value)
     return json_is_integer(value) ? json_incref((json_t *)value) : NULL;
 }
 
-static void check_integer(const struct tool_arg *arg, json_t *args, const char *prefix, struct buffer *problems)
+static void check_integer(const struct tool_arg *arg, json_t *args, const char *prefix,
+                          struct buffer *problems)
 {
     json_t *number = as_integer(json_object_get(args, arg->name));
     json_int_t value = json_integer_value(number);
@@ -182,7 +188,8 @@ static void check_integer(const struct tool_arg *arg, json_t *args, const char *
     }
     if (value < arg->min || (arg->max && value > arg->max)) {
         if (arg->max)
-            snprintf(text, sizeof(text), "Must be from %lld to %lld", (long long)arg->min, (long long)arg->max);
+            snprintf(text, sizeof(text), "Must be from %lld to %lld", (long long)arg->min,
+                     (long long)arg->max);
         else
             snprintf(text, sizeof(text), "Must be at least %lld", (long long)arg->min);
         add_problem(problems, prefix, arg->name, text);
@@ -190,7 +197,8 @@ static void check_integer(const struct tool_arg *arg, json_t *args, const char *
     json_object_set_new(args, arg->name, number);
 }
 
-static void check_list(const struct tool_arg *arg, const json_t *value, const char *prefix, struct buffer *problems)
+static void check_list(const struct tool_arg *arg, const json_t *value, const char *prefix,
+                       struct buffer *problems)
 {
     bool is_good = json_is_array(value);
     for (size_t i = 0; is_good && i < json_array_size(value); i++)
@@ -209,7 +217,8 @@ static void fill_default(const struct tool_arg *arg, json_t *args)
         json_object_set_new(args, arg->name, json_boolean(arg->default_number));
 }
 
-static void check_args(const struct tool_arg *table, json_t *args, const char *prefix, struct buffer *problems);
+static void check_args(const struct tool_arg *table, json_t *args, const char *prefix,
+                       struct buffer *problems);
 
 static void check_arg(const struct tool_arg *arg, json_t *args, const char *prefix, struct buffer *problems)
 {
@@ -244,13 +253,13 @@ static bool is_known(const struct tool_arg *table, const char *name)
     return false;
 }
 
-static void check_args(const struct tool_arg *table, json_t *args, const char *prefix, struct buffer *problems)
+static void check_args(const struct tool_arg *table, json_t *args, const char *prefix,
+                       struct buffer *problems)
 {
     const char *name;
     json_t *value;
-    json_object_foreach(args, name, value)
-        if (!is_known(table, name))
-            add_problem(problems, prefix, name, "Unknown argument");
+    json_object_foreach(args, name, value) if (!is_known(table, name))
+        add_problem(problems, prefix, name, "Unknown argument");
     for (const struct tool_arg *arg = table; arg && arg->name; arg++)
         check_arg(arg, args, prefix, problems);
 }
@@ -261,7 +270,8 @@ int guest_tool_check_args(const struct tool *tool, const json_t *args, json_t **
     CLEANUP(buffer_free) struct buffer problems = BUFFER_INIT(MAX_PROBLEM_BYTES);
     check_args(tool->args, copy, "", &problems);
     if (problems.len || problems.is_over) {
-        *ret_problem = mem_strdup(problems.len ? buffer_text(&problems) : "too many unknown arguments at arguments");
+        *ret_problem =
+            mem_strdup(problems.len ? buffer_text(&problems) : "too many unknown arguments at arguments");
         return -1;
     }
     *ret_args = TAKE_PTR(copy);

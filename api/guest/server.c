@@ -84,8 +84,9 @@ static int start(struct guest *guest, const char *root, int in_fd, int out_fd, s
     guest->reader.ended = input_ended;
     guest->output.changed = output_changed;
     prctl(PR_SET_CHILD_SUBREAPER, 1); // what commands leave behind falls to us: reaped, and ended with us
-    if (workspace_open(&guest->workspace, root, guest->environment.home, err) < 0 || guest_loop_init(&guest->loop, err) < 0 ||
-        open_signals(guest, err) < 0 || workers_init(&guest->workers, &guest->loop, err) < 0 ||
+    if (workspace_open(&guest->workspace, root, guest->environment.home, err) < 0 ||
+        guest_loop_init(&guest->loop, err) < 0 || open_signals(guest, err) < 0 ||
+        workers_init(&guest->workers, &guest->loop, err) < 0 ||
         output_init(&guest->output, &guest->loop, out_fd, err) < 0)
         return -1;
     return reader_init(&guest->reader, &guest->loop, in_fd, GUEST_MESSAGE_MAX_BYTES, err);

@@ -159,7 +159,8 @@ static int check_id(struct guest *guest, const char *id, struct error *err)
 {
     size_t len = strlen(id);
     if (!len || len > SESSION_ID_MAX || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_") != len)
-        return error_set(err, ERROR_INVALID, NULL, "session_id must be 1 to %d of a-z, 0-9 and _", SESSION_ID_MAX);
+        return error_set(err, ERROR_INVALID, NULL, "session_id must be 1 to %d of a-z, 0-9 and _",
+                         SESSION_ID_MAX);
     if (session_find(guest, id))
         return error_set(err, ERROR_INVALID, NULL, "session_id %s is in use", id);
     return 0;
@@ -182,7 +183,8 @@ void session_start_request(struct request *request)
     if (!command[strspn(command, " \t\r\n")])
         error_set(&err, ERROR_INVALID, NULL, "command is required");
     else
-        workspace_open_place(&guest->workspace, cwd ? cwd : ".", cwd ? strlen(cwd) : 1, O_RDONLY | O_DIRECTORY, &place, &err);
+        workspace_open_place(&guest->workspace, cwd ? cwd : ".", cwd ? strlen(cwd) : 1,
+                             O_RDONLY | O_DIRECTORY, &place, &err);
     if (place.fd < 0)
         request_fail(request, RPC_INVALID_PARAMS, &err);
     else if (make_room(guest, &err) < 0)

@@ -25,7 +25,9 @@ static size_t append_marker(struct session *session, struct buffer *out)
 {
     uint64_t dropped = bash_log_take_dropped(&session->log);
     if (dropped)
-        buffer_format(out, "\n[chat2shell: %llu bytes of older output were dropped here: nobody read them and the log is full]\n",
+        buffer_format(out,
+                      "\n[chat2shell: %llu bytes of older output were dropped here: nobody read them and the "
+                      "log is full]\n",
                       (unsigned long long)dropped);
     return out->len;
 }
@@ -61,7 +63,8 @@ json_t *session_take_snapshot(struct session *session, size_t max_bytes)
     json_t *result = json_object(), *output = take_output(session, max_bytes);
     json_set_text(result, "session_id", session->id);
     json_set_text(result, "status", session->has_exited ? "exited" : "running");
-    json_object_set_new(result, "exit_code", session->has_exited ? json_integer(session->exit_code) : json_null());
+    json_object_set_new(result, "exit_code",
+                        session->has_exited ? json_integer(session->exit_code) : json_null());
     json_object_set_new(result, "output", output);
     json_object_set_new(result, "has_more_output", json_boolean(session_has_readable(session)));
     return result;

@@ -29,4 +29,4 @@ bool session_has_readable(const struct session *session); // more than a held-ba
 void session_wake_waits(struct session *session);         // answers every wait whose condition holds
 // SIGTERM to the group now, SIGKILL to what is left of it after the grace time.
 void session_end_group(struct session *session, int64_t grace_ms);
-void session_drop(struct session *session);               // unlinked by the caller; frees it
+void session_drop(struct session *session); // unlinked by the caller; frees it

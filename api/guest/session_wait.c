@@ -59,7 +59,8 @@ static void add_wait(struct session_wait **list, struct session *session, struct
                      enum wait_for wait_for, size_t max_bytes, int64_t wait_ms)
 {
     struct session_wait *wait = mem_alloc(sizeof(*wait));
-    *wait = (struct session_wait){.session = session, .request = request, .wait_for = wait_for, .max_bytes = max_bytes};
+    *wait = (struct session_wait){
+        .session = session, .request = request, .wait_for = wait_for, .max_bytes = max_bytes};
     wait->timer.fire = time_is_up;
     request->context = wait;
     request->cancel = cancel_wait;
@@ -71,7 +72,8 @@ static void add_wait(struct session_wait **list, struct session *session, struct
 
 static bool is_due(const struct session_wait *wait)
 {
-    return wait->session->has_exited || (wait->wait_for == WAIT_OUTPUT && session_has_readable(wait->session));
+    return wait->session->has_exited ||
+           (wait->wait_for == WAIT_OUTPUT && session_has_readable(wait->session));
 }
 
 void session_wake_waits(struct session *session)
@@ -126,7 +128,8 @@ void session_read_request(struct request *request)
     struct session *session = find_session(request);
     if (!session)
         return;
-    // A plain look does not queue behind a wait: whoever waits has nothing to lose but bytes it may not have yet.
+    // A plain look does not queue behind a wait: whoever waits has nothing to lose but bytes it may not have
+    // yet.
     if (wait_for == WAIT_NONE || wait_ms == 0) {
         request_answer(request, session_take_snapshot(session, (size_t)max_bytes));
         return;
@@ -159,5 +162,6 @@ void session_stop_request(struct request *request)
     }
     if (!session->first_stop && !session->kill_timer.is_armed)
         session_end_group(session, SESSION_STOP_GRACE_MS);
-    add_wait(&session->first_stop, session, request, WAIT_EXIT, MAX_READ_BYTES, SESSION_STOP_GRACE_MS + KILLED_WAIT_MS);
+    add_wait(&session->first_stop, session, request, WAIT_EXIT, MAX_READ_BYTES,
+             SESSION_STOP_GRACE_MS + KILLED_WAIT_MS);
 }

@@ -44,7 +44,8 @@ static char *front_matter_value(const char *text, const char *key)
     size_t key_len = strlen(key);
     if (strncmp(text, "---", 3) != 0)
         return NULL;
-    for (const char *line = strchr(text, '\n'); line && strncmp(line + 1, "---", 3) != 0; line = strchr(line + 1, '\n')) {
+    for (const char *line = strchr(text, '\n'); line && strncmp(line + 1, "---", 3) != 0;
+         line = strchr(line + 1, '\n')) {
         if (strncmp(line + 1, key, key_len) != 0 || line[1 + key_len] != ':')
             continue;
         const char *value = line + 2 + key_len;
@@ -112,7 +113,8 @@ static void scan_directory(struct scan *scan, const char *dir_path, int depth)
     if (fd < 0 || directory_read(fd, false, &directory) < 0)
         return;
     look_for_skill(scan, dir_path);
-    for (size_t i = 0; i < directory.count && depth < scan->place->max_depth && scan->skills->count < SKILLS_MAX; i++) {
+    for (size_t i = 0;
+         i < directory.count && depth < scan->place->max_depth && scan->skills->count < SKILLS_MAX; i++) {
         const struct directory_entry *entry = &directory.entries[i];
         if ((entry->type != DT_DIR && entry->type != DT_LNK) || strcmp(entry->name, "node_modules") == 0 ||
             strcmp(entry->name, ".git") == 0)

@@ -28,18 +28,30 @@ struct option_rule {
 };
 
 static const struct option_rule rules[] = {
-    {'u', "user", true, RUN_COMMAND},           {'g', "group", true, RUN_COMMAND},
-    {'D', "chdir", true, RUN_COMMAND},          {'p', "prompt", true, RUN_COMMAND},
-    {'C', "close-from", true, RUN_COMMAND},     {'T', "command-timeout", true, RUN_COMMAND},
-    {'h', "host", true, RUN_COMMAND},           {'r', "role", true, RUN_COMMAND},
-    {'t', "type", true, RUN_COMMAND},           {'E', "preserve-env", false, RUN_COMMAND},
-    {'n', "non-interactive", false, RUN_COMMAND}, {'H', "set-home", false, RUN_COMMAND},
-    {'S', "stdin", false, RUN_COMMAND},         {'A', "askpass", false, RUN_COMMAND},
-    {'b', "background", false, RUN_COMMAND},    {'B', "bell", false, RUN_COMMAND},
-    {'P', "preserve-groups", false, RUN_COMMAND}, {'i', "login", false, RUN_LOGIN},
-    {'s', "shell", false, RUN_SHELL},           {'k', "reset-timestamp", false, RUN_NOTHING},
-    {'K', "remove-timestamp", false, RUN_NOTHING}, {'v', "validate", false, RUN_NOTHING},
-    {'l', "list", false, RUN_NOTHING},          {'V', "version", false, RUN_VERSION},
+    {'u', "user", true, RUN_COMMAND},
+    {'g', "group", true, RUN_COMMAND},
+    {'D', "chdir", true, RUN_COMMAND},
+    {'p', "prompt", true, RUN_COMMAND},
+    {'C', "close-from", true, RUN_COMMAND},
+    {'T', "command-timeout", true, RUN_COMMAND},
+    {'h', "host", true, RUN_COMMAND},
+    {'r', "role", true, RUN_COMMAND},
+    {'t', "type", true, RUN_COMMAND},
+    {'E', "preserve-env", false, RUN_COMMAND},
+    {'n', "non-interactive", false, RUN_COMMAND},
+    {'H', "set-home", false, RUN_COMMAND},
+    {'S', "stdin", false, RUN_COMMAND},
+    {'A', "askpass", false, RUN_COMMAND},
+    {'b', "background", false, RUN_COMMAND},
+    {'B', "bell", false, RUN_COMMAND},
+    {'P', "preserve-groups", false, RUN_COMMAND},
+    {'i', "login", false, RUN_LOGIN},
+    {'s', "shell", false, RUN_SHELL},
+    {'k', "reset-timestamp", false, RUN_NOTHING},
+    {'K', "remove-timestamp", false, RUN_NOTHING},
+    {'v', "validate", false, RUN_NOTHING},
+    {'l', "list", false, RUN_NOTHING},
+    {'V', "version", false, RUN_VERSION},
     {0, "help", false, RUN_HELP},
 };
 
@@ -147,7 +159,8 @@ static struct passwd *find_user(const char *user)
     FILE *file = fopen("/etc/passwd", "re");
     struct passwd *entry = NULL;
     while (file && (entry = fgetpwent(file)))
-        if (is_number(user) ? entry->pw_uid == strtoul(user + 1, NULL, 10) : strcmp(entry->pw_name, user) == 0)
+        if (is_number(user) ? entry->pw_uid == strtoul(user + 1, NULL, 10)
+                            : strcmp(entry->pw_name, user) == 0)
             break;
     if (file)
         fclose(file);
@@ -265,7 +278,8 @@ int sudo_main(int argc, char **argv)
     if (sudo.action == RUN_VERSION)
         return printf("sudo of chat2shell-guest %s\n", CHAT2SHELL_VERSION) < 0;
     const struct passwd *user = find_user(sudo.user);
-    static const struct passwd root = {.pw_name = (char *)"root", .pw_dir = (char *)"/root", .pw_shell = (char *)"/bin/bash"};
+    static const struct passwd root = {
+        .pw_name = (char *)"root", .pw_dir = (char *)"/root", .pw_shell = (char *)"/bin/bash"};
     if (!user && strcmp(sudo.user, "root") == 0)
         user = &root; // a sandbox without /etc/passwd
     if (!user)

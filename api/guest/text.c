@@ -9,7 +9,8 @@ void text_split(const char *text, size_t len, struct text_lines *ret)
     size_t count = 1;
     for (const char *at = text; (at = memchr(at, '\n', len - (size_t)(at - text))); at++)
         count++;
-    *ret = (struct text_lines){.lines = mem_realloc_array(NULL, count, sizeof(struct text_line)), .count = count};
+    *ret = (struct text_lines){.lines = mem_realloc_array(NULL, count, sizeof(struct text_line)),
+                               .count = count};
     const char *start = text, *end = text + len;
     for (size_t i = 0; i < count; i++) {
         const char *stop = i + 1 < count ? memchr(start, '\n', (size_t)(end - start)) : end;

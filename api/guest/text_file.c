@@ -39,11 +39,13 @@ static void decode(struct buffer *bytes, struct text_file *file)
     file->bytes = bytes->len;
     file->has_bad_bytes = !utf8_is_valid(buffer_text(bytes), bytes->len);
     file->len = bytes->len;
-    file->text = file->has_bad_bytes ? utf8_to_valid(bytes->data, bytes->len, &file->len) : buffer_take_string(bytes);
+    file->text =
+        file->has_bad_bytes ? utf8_to_valid(bytes->data, bytes->len, &file->len) : buffer_take_string(bytes);
     text_sha256(file->text, file->len, file->sha256);
 }
 
-int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb, struct text_file *ret, struct error *err)
+int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb, struct text_file *ret,
+                   struct error *err)
 {
     struct text_file file = {0};
     struct error read_error = ERROR_INIT;
@@ -54,7 +56,8 @@ int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb,
         return guest_tool_fail(err, NULL, "Not a file: %s", path);
     if ((size_t)file.meta.st_size > max_bytes)
         return guest_tool_fail(err, "read a part with start_line and end_line, or use bash",
-                         "File is too large (%lld bytes). Limit: %zu bytes.", (long long)file.meta.st_size, max_bytes);
+                               "File is too large (%lld bytes). Limit: %zu bytes.",
+                               (long long)file.meta.st_size, max_bytes);
     if (lseek(fd, 0, SEEK_SET) < 0 || fs_read_all(fd, &bytes, &read_error) < 0)
         return read_error.code == ERROR_TOO_LARGE
                    ? guest_tool_fail(err, NULL, "File is too large (it grows). Limit: %zu bytes.", max_bytes)
@@ -66,7 +69,8 @@ int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb,
     return 0;
 }
 
-int text_file_open_target(const struct workspace *workspace, const struct place *place, int *ret_fd, struct error *err)
+int text_file_open_target(const struct workspace *workspace, const struct place *place, int *ret_fd,
+                          struct error *err)
 {
     int fd = workspace_open_real(workspace, place->real, O_RDWR | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 && errno == EISDIR)
@@ -86,7 +90,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
 static int write_at_start(int fd, const char *bytes, size_t len)
 {
     struct error ignored = ERROR_INIT;
-    if (lseek(fd, 0, SEEK_SET) < 0 || fs_write_all(fd, bytes, len, &ignored) < 0 || ftruncate(fd, (off_t)len) < 0)
+    if (lseek(fd, 0, SEEK_SET) < 0 || fs_write_all(fd, bytes, len, &ignored) < 0 ||
+        ftruncate(fd, (off_t)len) < 0)
         return -1;
     return 0;
 }
@@ -119,8 +124,8 @@ static int fill_new(int dir, const char *temp, const char *text, size_t len)
     return fs_write_all(fd, text, len, &ignored) < 0 || (fsync(fd) < 0 && errno != EINVAL) ? -1 : 0;
 }
 
-int text_file_create(const struct workspace *workspace, const struct place *place, bool create_dirs, const char *text,
-                     size_t len, struct error *err)
+int text_file_create(const struct workspace *workspace, const struct place *place, bool create_dirs,
+                     const char *text, size_t len, struct error *err)
 {
     const char *name;
     CLEANUP_CLOSE int dir = workspace_open_parent(workspace, place->real, create_dirs, &name);
@@ -128,22 +133,24 @@ int text_file_create(const struct workspace *workspace, const struct place *plac
         return guest_tool_fail_errno(err, errno, "open '%s'", place->path);
     char temp[40] = ".chat2shell-";
     random_hex(temp + strlen(temp), 16);
-    if (fill_new(dir, temp, text, len) < 0 ||
-        (renameat2(dir, temp, dir, name, RENAME_NOREPLACE) < 0 && (errno != EINVAL || renameat(dir, temp, dir, name) < 0))) {
+    if (fill_new(dir, temp, text, len) < 0 || (renameat2(dir, temp, dir, name, RENAME_NOREPLACE) < 0 &&
+                                               (errno != EINVAL || renameat(dir, temp, dir, name) < 0))) {
         int number = errno;
         unlinkat(dir, temp, 0);
-        return number == EEXIST ? guest_tool_fail(err, "read it first", "File changed during write: %s", place->path)
-                                : guest_tool_fail_errno(err, number, "write '%s'", place->path);
+        return number == EEXIST
+                   ? guest_tool_fail(err, "read it first", "File changed during write: %s", place->path)
+                   : guest_tool_fail_errno(err, number, "write '%s'", place->path);
     }
     fsync(dir); // the file is there; a file system that cannot do this is no reason to say otherwise
     return 0;
 }
 
-int text_file_check_hash(const json_t *args, const struct text_file *file, const char *path, struct error *err)
+int text_file_check_hash(const json_t *args, const struct text_file *file, const char *path,
+                         struct error *err)
 {
     const char *expected = json_get_text(args, "expected_sha256");
     if (!expected || strcasecmp(expected, file->sha256) == 0)
         return 0;
-    return guest_tool_fail(err, "read it again", "File changed since it was read: %s (expected %s, now %s)", path, expected,
-                     file->sha256);
+    return guest_tool_fail(err, "read it again", "File changed since it was read: %s (expected %s, now %s)",
+                           path, expected, file->sha256);
 }

@@ -7,7 +7,7 @@
 struct text_file {
     char *text; // decoded: bad bytes are U+FFFD
     size_t len;
-    size_t bytes; // size on disk
+    size_t bytes;                  // size on disk
     char sha256[TEXT_SHA256_SIZE]; // of the decoded text
     bool has_bad_bytes;
     struct stat meta;
@@ -16,8 +16,10 @@ struct text_file {
 void text_file_free(struct text_file *file);
 #define CLEANUP_TEXT_FILE CLEANUP(text_file_free)
 
-// Reads the opened regular file; "File is too large" over max_bytes; verb is for "Refusing to VERB binary file.".
-int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb, struct text_file *ret, struct error *err);
+// Reads the opened regular file; "File is too large" over max_bytes; verb is for "Refusing to VERB binary
+// file.".
+int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb, struct text_file *ret,
+                   struct error *err);
 
 // One writer of a file at a time in this process: take it before reading what is to be replaced.
 struct text_file_lock {
@@ -28,12 +30,14 @@ void text_file_unlock(struct text_file_lock *lock);
 #define CLEANUP_TEXT_FILE_LOCK CLEANUP(text_file_unlock)
 
 // The target of a writer, opened for reading and writing if it exists: *ret_fd -1 if it does not.
-int text_file_open_target(const struct workspace *workspace, const struct place *place, int *ret_fd, struct error *err);
+int text_file_open_target(const struct workspace *workspace, const struct place *place, int *ret_fd,
+                          struct error *err);
 // In place: inode, mode, owner and links stay. `before` is what was read; a change since is refused.
 int text_file_rewrite(int fd, const char *path, const struct text_file *before, const char *text, size_t len,
                       struct error *err);
 // A new file: beside it under a dot-name, flushed, then given its name (never over one that came meanwhile).
-int text_file_create(const struct workspace *workspace, const struct place *place, bool create_dirs, const char *text,
-                     size_t len, struct error *err);
+int text_file_create(const struct workspace *workspace, const struct place *place, bool create_dirs,
+                     const char *text, size_t len, struct error *err);
 // "File changed since it was read" unless expected (NULL: do not care) is the file's hash, in either case.
-int text_file_check_hash(const json_t *args, const struct text_file *file, const char *path, struct error *err);
+int text_file_check_hash(const json_t *args, const struct text_file *file, const char *path,
+                         struct error *err);

@@ -19,16 +19,24 @@ struct tool_arg {
     enum tool_arg_type type;
     const char *doc;
     bool is_required, has_default;
-    int64_t min, max;            // integers; max 0: no upper bound
-    int64_t default_number;      // integers and booleans
-    const char *default_text;    // strings
-    const char *const *choices;  // strings; NULL-terminated
-    bool is_sha256;              // strings: 64 hex digits
-    bool is_not_empty;           // strings
+    int64_t min, max;              // integers; max 0: no upper bound
+    int64_t default_number;        // integers and booleans
+    const char *default_text;      // strings
+    const char *const *choices;    // strings; NULL-terminated
+    bool is_sha256;                // strings: 64 hex digits
+    bool is_not_empty;             // strings
     const struct tool_arg *fields; // objects
 };
 
-enum tool_field_type { FIELD_STRING, FIELD_INTEGER, FIELD_NUMBER, FIELD_BOOLEAN, FIELD_STRINGS, FIELD_OBJECT, FIELD_OBJECTS };
+enum tool_field_type {
+    FIELD_STRING,
+    FIELD_INTEGER,
+    FIELD_NUMBER,
+    FIELD_BOOLEAN,
+    FIELD_STRINGS,
+    FIELD_OBJECT,
+    FIELD_OBJECTS
+};
 
 struct tool_field {
     const char *name; // NULL ends a table
@@ -58,7 +66,7 @@ struct tool {
     const struct tool_arg *args;     // NULL: none
     const struct tool_field *fields; // beside the common ones
     struct tool_hints hints;
-    bool has_no_workspace; // no workspace_id and root in its results
+    bool has_no_workspace;                                      // no workspace_id and root in its results
     int (*run)(struct tool_call *call, struct error *err);      // on a worker thread, or
     void (*start)(struct request *request, const json_t *args); // on the loop thread; answers by tool_answer*
 };
@@ -67,14 +75,16 @@ extern const struct tool *const guest_tools[]; // NULL-terminated, in the order 
 const struct tool *guest_tool_find(const char *name);
 json_t *guest_tool_describe(const struct tool *tool); // the tools/list entry
 
-// Checks args (NULL: none) against the table. On success *ret_args is an object of the caller's with defaults filled in.
-// On failure -1 and *ret_problem (the caller's) is one line an issue, each ending in "at PATH".
+// Checks args (NULL: none) against the table. On success *ret_args is an object of the caller's with defaults
+// filled in. On failure -1 and *ret_problem (the caller's) is one line an issue, each ending in "at PATH".
 int guest_tool_check_args(const struct tool *tool, const json_t *args, json_t **ret_args, char **ret_problem);
 
 // Words for failures: own checks start "CodexProError: ", the system's "Error: ENOENT: ...".
-int guest_tool_fail(struct error *err, const char *hint, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int guest_tool_fail(struct error *err, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 int guest_tool_fail_type(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int guest_tool_fail_errno(struct error *err, int errno_value, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int guest_tool_fail_errno(struct error *err, int errno_value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 json_t *guest_tool_start_structured(const struct tool *tool, const struct workspace *workspace);
 json_t *guest_tool_result(json_t *structured, const char *text, size_t len); // takes structured

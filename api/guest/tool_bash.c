@@ -1,6 +1,7 @@
-// bash: one command, answered when it is done. Runs on the loop, so it holds no worker. Output is given byte for byte
-// (as UTF-8): masking words that look like secrets would make it useless as evidence, and is not done. A command is
-// never killed for printing much: what is over the limit is read and thrown away, and the answer says so.
+// bash: one command, answered when it is done. Runs on the loop, so it holds no worker. Output is given byte
+// for byte (as UTF-8): masking words that look like secrets would make it useless as evidence, and is not
+// done. A command is never killed for printing much: what is over the limit is read and thrown away, and the
+// answer says so.
 #include "api/guest/request.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
@@ -20,8 +21,8 @@ static const struct tool_arg args[] = {
     {"command", ARG_STRING, "Command for bash -lc.", .is_required = true},
     {"session_id", ARG_STRING, "Accepted for compatibility; has no effect."},
     {"cwd", ARG_STRING, "Directory to run in, inside the workspace.", .default_text = "."},
-    {"timeout_ms", ARG_INTEGER, "Time limit in milliseconds.", .has_default = true, .default_number = 30000, .min = 1000,
-     .max = 600000},
+    {"timeout_ms", ARG_INTEGER, "Time limit in milliseconds.", .has_default = true, .default_number = 30000,
+     .min = 1000, .max = 600000},
     {NULL},
 };
 
@@ -94,7 +95,8 @@ static json_t *stream_text(struct stream *stream)
     if (stream->is_cut) {
         stream->kept.len = utf8_cut(buffer_text(&stream->kept), stream->kept.len);
         bool has_line_end = stream->kept.len && stream->kept.data[stream->kept.len - 1] == '\n';
-        buffer_format(&stream->kept, "%s...[output truncated to %d bytes]\n", has_line_end ? "" : "\n", MAX_OUTPUT_BYTES);
+        buffer_format(&stream->kept, "%s...[output truncated to %d bytes]\n", has_line_end ? "" : "\n",
+                      MAX_OUTPUT_BYTES);
     }
     return json_from_bytes(buffer_text(&stream->kept), stream->kept.len);
 }
@@ -103,7 +105,8 @@ static void add_timeout_line(struct run *run)
 {
     struct buffer *text = &run->streams[1].kept;
     bool needs_line_end = text->len && text->data[text->len - 1] != '\n';
-    buffer_format(text, "%s[codexpro] Command timed out after %lld ms.", needs_line_end ? "\n" : "", (long long)run->timeout_ms);
+    buffer_format(text, "%s[codexpro] Command timed out after %lld ms.", needs_line_end ? "\n" : "",
+                  (long long)run->timeout_ms);
 }
 
 static void set_end(const struct run *run, json_t *structured)
@@ -113,18 +116,23 @@ static void set_end(const struct run *run, json_t *structured)
     const char *abbreviation = run->has_exited && WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
     CLEANUP_FREE char *name = abbreviation ? mem_format("SIG%s", abbreviation) : NULL;
     json_object_set_new(structured, "exitCode", has_code ? json_integer(WEXITSTATUS(status)) : json_null());
-    json_object_set_new(structured, "signal", name ? json_string(name) : run->has_exited ? json_null() : json_string("SIGKILL"));
+    json_object_set_new(structured, "signal",
+                        name              ? json_string(name)
+                        : run->has_exited ? json_null()
+                                          : json_string("SIGKILL"));
 }
 
 static char *result_text(const json_t *structured, const struct run *run)
 {
     const json_t *code = json_object_get(structured, "exitCode");
-    CLEANUP_FREE char *end = json_is_integer(code) ? mem_format("%lld", (long long)json_integer_value(code))
-                             : mem_format("signal %s", json_get_text(structured, "signal"));
+    CLEANUP_FREE char *end = json_is_integer(code)
+                                 ? mem_format("%lld", (long long)json_integer_value(code))
+                                 : mem_format("signal %s", json_get_text(structured, "signal"));
     return mem_format("`%s`\nCWD: %s\nExit: %s\nDuration: %lld ms\nstdout: %zu lines\nstderr: %zu lines%s",
                       json_get_text(structured, "command"), run->cwd, end,
-                      (long long)json_get_int(structured, "durationMs", 0), count_lines(&run->streams[0].kept),
-                      count_lines(&run->streams[1].kept), json_get_bool(structured, "truncated", false) ? "\nOutput was truncated." : "");
+                      (long long)json_get_int(structured, "durationMs", 0),
+                      count_lines(&run->streams[0].kept), count_lines(&run->streams[1].kept),
+                      json_get_bool(structured, "truncated", false) ? "\nOutput was truncated." : "");
 }
 
 static void finish(struct run *run)
@@ -141,7 +149,8 @@ static void finish(struct run *run)
     if (!run->streams[1].is_cut && run->is_timed_out)
         add_timeout_line(run);
     errors = stream_text(&run->streams[1]);
-    if (run->streams[1].is_cut && run->is_timed_out) { // the line stands behind the note, so that it is the last
+    if (run->streams[1].is_cut &&
+        run->is_timed_out) { // the line stands behind the note, so that it is the last
         add_timeout_line(run);
         json_decref(errors);
         errors = json_from_bytes(run->streams[1].kept.data, run->streams[1].kept.len);
@@ -233,8 +242,8 @@ static void cancel(struct request *request)
     request_fail_cancelled(request);
 }
 
-static int open_stream(struct run *run, struct stream *stream, void (*ready)(struct loop_source *, uint32_t), int *ret_write_fd,
-                       struct error *err)
+static int open_stream(struct run *run, struct stream *stream, void (*ready)(struct loop_source *, uint32_t),
+                       int *ret_write_fd, struct error *err)
 {
     int pair[2];
     if (pipe2(pair, O_CLOEXEC) < 0)
@@ -254,12 +263,16 @@ static int spawn(struct run *run, const char *command, int cwd_fd, struct error 
         open_stream(run, &run->streams[1], errors_ready, &errors, err) < 0)
         return -1;
     char *argv[] = {(char *)"/bin/bash", (char *)"-lc", (char *)command, NULL};
-    struct child_spec spec = {.program = argv[0], .argv = argv, .envp = guest->environment.vars, .cwd_fd = cwd_fd,
+    struct child_spec spec = {.program = argv[0],
+                              .argv = argv,
+                              .envp = guest->environment.vars,
+                              .cwd_fd = cwd_fd,
                               .stdio = {-1, out, errors}};
     int number = 0;
     if (children_spawn(&guest->children, &spec, &run->child, &number, err) == 0)
         return 0;
-    return number == E2BIG ? error_context(err, "CodexProError") : guest_tool_fail_errno(err, number, "spawn /bin/bash");
+    return number == E2BIG ? error_context(err, "CodexProError")
+                           : guest_tool_fail_errno(err, number, "spawn /bin/bash");
 }
 
 static int begin(struct request *request, const json_t *call_args, struct error *err)
@@ -305,7 +318,8 @@ static void start(struct request *request, const json_t *call_args)
 const struct tool guest_tool_bash = {
     .name = "bash",
     .title = "Run command",
-    .description = "Run one command with bash -lc in the workspace and wait for its end. Output is returned unchanged, the first "
+    .description = "Run one command with bash -lc in the workspace and wait for its end. Output is returned "
+                   "unchanged, the first "
                    "120000 bytes of it. At the time limit the command is ended.",
     .args = args,
     .fields = fields,

@@ -12,14 +12,19 @@
 
 static const struct tool_arg args[] = {
     {"include_tree", ARG_BOOLEAN, "Add a directory tree.", .has_default = true},
-    {"max_depth", ARG_INTEGER, "Levels of that tree.", .has_default = true, .default_number = 2, .min = 1, .max = 8},
+    {"max_depth", ARG_INTEGER, "Levels of that tree.", .has_default = true, .default_number = 2, .min = 1,
+     .max = 8},
     {"include_skills", ARG_BOOLEAN, "List the SKILL.md files of the workspace.", .has_default = true},
-    {"include_global_skills", ARG_BOOLEAN, "With include_skills: those of the home directory too.", .has_default = true},
+    {"include_global_skills", ARG_BOOLEAN, "With include_skills: those of the home directory too.",
+     .has_default = true},
     {NULL},
 };
 
-static const struct tool_field skill_fields[] = {
-    {"name", FIELD_STRING}, {"description", FIELD_STRING, .is_optional = true}, {"source", FIELD_STRING}, {"path", FIELD_STRING}, {NULL}};
+static const struct tool_field skill_fields[] = {{"name", FIELD_STRING},
+                                                 {"description", FIELD_STRING, .is_optional = true},
+                                                 {"source", FIELD_STRING},
+                                                 {"path", FIELD_STRING},
+                                                 {NULL}};
 
 static const struct tool_field count_fields[] = {
     {"total", FIELD_INTEGER},  {"workspace", FIELD_INTEGER}, {"user", FIELD_INTEGER},
@@ -44,7 +49,8 @@ static const struct tool_field fields[] = {
 static const char *find_name(const struct directory *directory, const char *name, bool any_case)
 {
     for (size_t i = 0; i < directory->count; i++)
-        if ((any_case ? strcasecmp : strcmp)(directory->entries[i].name, name) == 0 && directory->entries[i].type != DT_DIR)
+        if ((any_case ? strcasecmp : strcmp)(directory->entries[i].name, name) == 0 &&
+            directory->entries[i].type != DT_DIR)
             return directory->entries[i].name;
     return NULL;
 }
@@ -77,7 +83,8 @@ static void add_skills(struct tool_call *call, struct buffer *text)
     if (json_get_bool(call->args, "include_skills", false))
         skills_scan(call->workspace, json_get_bool(call->args, "include_global_skills", false), &skills);
     json_t *names = json_array(), *inventory = json_array();
-    json_t *counts = json_pack("{s:i s:i s:i s:i s:i}", "total", (int)skills.count, "workspace", 0, "user", 0, "plugin", 0, "other", 0);
+    json_t *counts = json_pack("{s:i s:i s:i s:i s:i}", "total", (int)skills.count, "workspace", 0, "user", 0,
+                               "plugin", 0, "other", 0);
     buffer_append_text(text, "Skills:");
     for (size_t i = 0; i < skills.count; i++) {
         const struct skill *skill = &skills.list[i];
@@ -125,9 +132,11 @@ static void add_tree(struct tool_call *call, struct buffer *text)
 static int run(struct tool_call *call, struct error *err)
 {
     (void)err;
-    static const char *const modes[][2] = {{"bash_mode", "full"}, {"write_mode", "workspace"}, {"tool_mode", "standard"}};
+    static const char *const modes[][2] = {
+        {"bash_mode", "full"}, {"write_mode", "workspace"}, {"tool_mode", "standard"}};
     struct buffer text = BUFFER_INIT(8 * 1024 * 1024);
-    buffer_format(&text, "# Workspace\nWorkspace: %s\nRoot: %s\n", call->workspace->id, call->workspace->root);
+    buffer_format(&text, "# Workspace\nWorkspace: %s\nRoot: %s\n", call->workspace->id,
+                  call->workspace->root);
     json_set_text(call->structured, "selected_workspace_id", call->workspace->id);
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
         json_set_text(call->structured, modes[i][0], modes[i][1]);
@@ -145,7 +154,8 @@ static int run(struct tool_call *call, struct error *err)
 const struct tool guest_tool_open_current_workspace = {
     .name = "open_current_workspace",
     .title = "Open workspace",
-    .description = "Look at the workspace first: where it is, whether it has instructions for agents, its git status and last "
+    .description = "Look at the workspace first: where it is, whether it has instructions for agents, its "
+                   "git status and last "
                    "commits, and on request its directory tree and skills.",
     .args = args,
     .fields = fields,

@@ -12,13 +12,15 @@ static const char *const intents[] = {"auto", "text", "symbol", "references", "i
 
 static const struct tool_arg args[] = {
     {"query", ARG_STRING, "Text to find, one line, case-sensitive.", .is_required = true},
-    {"regex", ARG_BOOLEAN, "query is a Perl-compatible regular expression, matched within lines.", .has_default = true},
+    {"regex", ARG_BOOLEAN, "query is a Perl-compatible regular expression, matched within lines.",
+     .has_default = true},
     {"path", ARG_STRING, "File or directory to search.", .default_text = "."},
     {"glob", ARG_STRING, "Only files of this name pattern: *.c, src/**/*.{ts,tsx}, or !*.md."},
     {"include_hidden", ARG_BOOLEAN, "Search names that start with a dot.", .has_default = true},
-    {"max_results", ARG_INTEGER, "Most matches; never above 200.", .has_default = true, .default_number = MAX_RESULTS, .min = 1,
-     .max = 2000},
-    {"intent", ARG_STRING, "Add an analysis of who defines, uses, tests and documents the name.", .choices = intents},
+    {"max_results", ARG_INTEGER, "Most matches; never above 200.", .has_default = true,
+     .default_number = MAX_RESULTS, .min = 1, .max = 2000},
+    {"intent", ARG_STRING, "Add an analysis of who defines, uses, tests and documents the name.",
+     .choices = intents},
     {"symbol", ARG_STRING, "A name to search instead of query, with analysis."},
     {"include_tests", ARG_BOOLEAN, "With analysis: look into tests too."},
     {NULL},
@@ -27,8 +29,13 @@ static const struct tool_arg args[] = {
 static const struct tool_field match_fields[] = {
     {"path", FIELD_STRING}, {"line", FIELD_INTEGER}, {"text", FIELD_STRING}, {NULL}};
 static const struct tool_field skipped_fields[] = {
-    {"hidden", FIELD_INTEGER}, {"ignored", FIELD_INTEGER}, {"blocked", FIELD_INTEGER},
-    {"binary", FIELD_INTEGER}, {"large", FIELD_INTEGER},   {"unreadable", FIELD_INTEGER}, {NULL},
+    {"hidden", FIELD_INTEGER},
+    {"ignored", FIELD_INTEGER},
+    {"blocked", FIELD_INTEGER},
+    {"binary", FIELD_INTEGER},
+    {"large", FIELD_INTEGER},
+    {"unreadable", FIELD_INTEGER},
+    {NULL},
 };
 static const struct tool_field fields[] = {
     {"matches", FIELD_OBJECTS, .fields = match_fields},
@@ -99,10 +106,10 @@ static void set_skipped(struct tool_call *call, struct search *search, const str
     if (line.len)
         buffer_format(&search->text, "\n%s.\n", buffer_text(&line));
     json_object_set_new(call->structured, "skipped",
-                        json_pack("{s:I s:I s:I s:I s:I s:I}", "hidden", (json_int_t)counts->hidden, "ignored",
-                                  (json_int_t)counts->ignored, "blocked", (json_int_t)counts->blocked, "binary",
-                                  (json_int_t)counts->binary, "large", (json_int_t)counts->large, "unreadable",
-                                  (json_int_t)counts->unreadable));
+                        json_pack("{s:I s:I s:I s:I s:I s:I}", "hidden", (json_int_t)counts->hidden,
+                                  "ignored", (json_int_t)counts->ignored, "blocked",
+                                  (json_int_t)counts->blocked, "binary", (json_int_t)counts->binary, "large",
+                                  (json_int_t)counts->large, "unreadable", (json_int_t)counts->unreadable));
 }
 
 static void set_result(struct tool_call *call, struct search *search, const struct walk_result *result)
@@ -114,7 +121,8 @@ static void set_result(struct tool_call *call, struct search *search, const stru
     if (result->is_out_of_time)
         buffer_append_text(&search->text, "...[stopped at the time limit: not every file was searched]\n");
     json_object_set(call->structured, "matches", search->matches);
-    json_object_set_new(call->structured, "truncated", json_boolean(search->is_truncated || result->is_out_of_time));
+    json_object_set_new(call->structured, "truncated",
+                        json_boolean(search->is_truncated || result->is_out_of_time));
     json_set_text(call->structured, "used", "chat2shell");
     set_skipped(call, search, &result->counts);
     while (search->text.len && search->text.data[search->text.len - 1] == '\n')
@@ -130,12 +138,13 @@ static int check_query(const json_t *query, bool is_regex, struct error *err)
     if (strlen(json_string_value(query)) != json_string_length(query))
         return guest_tool_fail_type(err, "The argument 'query' must be a string without null bytes");
     if (!is_regex && strchr(json_string_value(query), '\n'))
-        return guest_tool_fail(err, "search for one of its lines", "query must not contain a line end: lines are searched one by one.");
+        return guest_tool_fail(err, "search for one of its lines",
+                               "query must not contain a line end: lines are searched one by one.");
     return 0;
 }
 
-static int add_analysis(struct tool_call *call, const struct place *place, const char *query, struct search *search,
-                        struct error *err)
+static int add_analysis(struct tool_call *call, const struct place *place, const char *query,
+                        struct search *search, struct error *err)
 {
     const char *intent = json_get_text(call->args, "intent");
     if (!intent && !json_object_get(call->args, "symbol") && !json_object_get(call->args, "include_tests"))
@@ -154,11 +163,12 @@ static int add_analysis(struct tool_call *call, const struct place *place, const
     return 0;
 }
 
-static int search_in(struct tool_call *call, const struct place *place, const json_t *query, const struct glob *glob,
-                     struct error *err)
+static int search_in(struct tool_call *call, const struct place *place, const json_t *query,
+                     const struct glob *glob, struct error *err)
 {
     bool is_regex = json_get_bool(call->args, "regex", false);
-    CLEANUP(free_search) struct search search = {.matches = json_array(), .text = BUFFER_INIT(4 * 1024 * 1024)};
+    CLEANUP(free_search)
+    struct search search = {.matches = json_array(), .text = BUFFER_INIT(4 * 1024 * 1024)};
     search.max_results = (size_t)json_get_int(call->args, "max_results", MAX_RESULTS);
     if (search.max_results > MAX_RESULTS)
         search.max_results = MAX_RESULTS;
@@ -171,9 +181,10 @@ static int search_in(struct tool_call *call, const struct place *place, const js
         .context = &search,
     };
     struct walk_result result;
-    if (matcher_compile(is_regex ? MATCHER_REGEX : MATCHER_LITERAL, json_string_value(query), json_string_length(query),
-                        &search.matcher, err) < 0 ||
-        walk_files(&options, place, &result, err) < 0 || add_analysis(call, place, json_string_value(query), &search, err) < 0)
+    if (matcher_compile(is_regex ? MATCHER_REGEX : MATCHER_LITERAL, json_string_value(query),
+                        json_string_length(query), &search.matcher, err) < 0 ||
+        walk_files(&options, place, &result, err) < 0 ||
+        add_analysis(call, place, json_string_value(query), &search, err) < 0)
         return -1;
     set_result(call, &search, &result);
     return 0;
@@ -182,15 +193,18 @@ static int search_in(struct tool_call *call, const struct place *place, const js
 static int run(struct tool_call *call, struct error *err)
 {
     const json_t *path = json_object_get(call->args, "path"), *symbol = json_object_get(call->args, "symbol");
-    const json_t *query = symbol && json_string_length(symbol) ? symbol : json_object_get(call->args, "query");
+    const json_t *query =
+        symbol && json_string_length(symbol) ? symbol : json_object_get(call->args, "query");
     const char *glob_text = json_get_text(call->args, "glob");
     CLEANUP_PLACE struct place place = PLACE_INIT;
     CLEANUP(glob_free) struct glob glob = {0};
     if (check_query(query, json_get_bool(call->args, "regex", false), err) < 0)
         return -1;
     if (glob_text && !glob_compile(glob_text, &glob))
-        return guest_tool_fail(err, "use a simpler one", "glob has more than %d alternatives", GLOB_MAX_ALTERNATIVES);
-    if (workspace_open_place(call->workspace, json_string_value(path), json_string_length(path), O_RDONLY, &place, err) < 0)
+        return guest_tool_fail(err, "use a simpler one", "glob has more than %d alternatives",
+                               GLOB_MAX_ALTERNATIVES);
+    if (workspace_open_place(call->workspace, json_string_value(path), json_string_length(path), O_RDONLY,
+                             &place, err) < 0)
         return -1;
     return search_in(call, &place, query, glob_text && *glob_text ? &glob : NULL, err);
 }
@@ -198,8 +212,10 @@ static int run(struct tool_call *call, struct error *err)
 const struct tool guest_tool_search = {
     .name = "search",
     .title = "Search files",
-    .description = "Find a text or a regular expression in the files of the workspace, with path and line of each match. Obeys "
-                   ".gitignore, skips hidden and binary files, and says what it skipped. With intent or symbol it also tells "
+    .description = "Find a text or a regular expression in the files of the workspace, with path and line of "
+                   "each match. Obeys "
+                   ".gitignore, skips hidden and binary files, and says what it skipped. With intent or "
+                   "symbol it also tells "
                    "definitions, references, tests, configuration and documentation apart.",
     .args = args,
     .fields = fields,

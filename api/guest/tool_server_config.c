@@ -7,8 +7,9 @@
 #include <string.h>
 
 static const struct tool_field limits[] = {
-    {"maxInventoryFiles", FIELD_INTEGER}, {"maxAnalyzedFiles", FIELD_INTEGER}, {"maxScannedBytes", FIELD_INTEGER},
-    {"maxSymbols", FIELD_INTEGER},        {"maxRelationships", FIELD_INTEGER}, {NULL},
+    {"maxInventoryFiles", FIELD_INTEGER}, {"maxAnalyzedFiles", FIELD_INTEGER},
+    {"maxScannedBytes", FIELD_INTEGER},   {"maxSymbols", FIELD_INTEGER},
+    {"maxRelationships", FIELD_INTEGER},  {NULL},
 };
 
 static const struct tool_field fields[] = {
@@ -44,13 +45,17 @@ static const struct tool_field fields[] = {
 };
 
 // What never varies in this server. It speaks over stdio only, hence no host, port or token.
-static const char fixed[] =
-    "{\"host\":\"\",\"port\":0,\"widgetDomain\":\"\",\"authEnabled\":false,\"bashMode\":\"full\",\"bashTranscript\":\"compact\","
-    "\"bashSessionId\":null,\"requireBashSession\":false,\"codexSessions\":\"off\",\"codexDir\":\"\",\"writeMode\":\"workspace\","
-    "\"toolMode\":\"standard\",\"toolCards\":false,\"connectionTest\":false,\"analysisEnabled\":true,\"analysisLimits\":{"
-    "\"maxInventoryFiles\":20000,\"maxAnalyzedFiles\":5000,\"maxScannedBytes\":67108864,\"maxSymbols\":100000,"
-    "\"maxRelationships\":250000},\"inheritEnv\":false,\"contextDir\":\".ai-bridge\",\"maxImportBytes\":5000000,"
-    "\"maxOutputBytes\":120000,\"maxSearchResults\":200}";
+static const char fixed[] = "{\"host\":\"\",\"port\":0,\"widgetDomain\":\"\",\"authEnabled\":false,"
+                            "\"bashMode\":\"full\",\"bashTranscript\":\"compact\","
+                            "\"bashSessionId\":null,\"requireBashSession\":false,\"codexSessions\":\"off\","
+                            "\"codexDir\":\"\",\"writeMode\":\"workspace\","
+                            "\"toolMode\":\"standard\",\"toolCards\":false,\"connectionTest\":false,"
+                            "\"analysisEnabled\":true,\"analysisLimits\":{"
+                            "\"maxInventoryFiles\":20000,\"maxAnalyzedFiles\":5000,\"maxScannedBytes\":"
+                            "67108864,\"maxSymbols\":100000,"
+                            "\"maxRelationships\":250000},\"inheritEnv\":false,\"contextDir\":\".ai-bridge\","
+                            "\"maxImportBytes\":5000000,"
+                            "\"maxOutputBytes\":120000,\"maxSearchResults\":200}";
 
 static json_t *list_of(const char *const *texts)
 {

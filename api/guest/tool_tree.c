@@ -6,9 +6,11 @@
 
 static const struct tool_arg args[] = {
     {"path", ARG_STRING, "Directory to list.", .default_text = "."},
-    {"max_depth", ARG_INTEGER, "Levels to descend.", .has_default = true, .default_number = 4, .min = 1, .max = 12},
+    {"max_depth", ARG_INTEGER, "Levels to descend.", .has_default = true, .default_number = 4, .min = 1,
+     .max = 12},
     {"include_hidden", ARG_BOOLEAN, "Show names that start with a dot.", .has_default = true},
-    {"max_entries", ARG_INTEGER, "Most entries to show.", .has_default = true, .default_number = 800, .min = 1, .max = 3000},
+    {"max_entries", ARG_INTEGER, "Most entries to show.", .has_default = true, .default_number = 800,
+     .min = 1, .max = 3000},
     {NULL},
 };
 
@@ -19,7 +21,8 @@ static int run(struct tool_call *call, struct error *err)
 {
     CLEANUP_PLACE struct place place = PLACE_INIT;
     const json_t *path = json_object_get(call->args, "path");
-    if (workspace_open_place(call->workspace, json_string_value(path), json_string_length(path), O_RDONLY, &place, err) < 0)
+    if (workspace_open_place(call->workspace, json_string_value(path), json_string_length(path), O_RDONLY,
+                             &place, err) < 0)
         return -1;
     struct stat meta;
     if (fstat(place.fd, &meta) < 0 || !S_ISDIR(meta.st_mode))
@@ -43,7 +46,8 @@ static int run(struct tool_call *call, struct error *err)
 const struct tool guest_tool_tree = {
     .name = "tree",
     .title = "Directory tree",
-    .description = "Draw the directories and files below a directory of the workspace, directories first. Version control "
+    .description = "Draw the directories and files below a directory of the workspace, directories first. "
+                   "Version control "
                    "internals, dependencies, build output and key files are left out.",
     .args = args,
     .fields = fields,

@@ -7,12 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct tool guest_tool_server_config, guest_tool_open_current_workspace, guest_tool_tree, guest_tool_search, guest_tool_read, guest_tool_write,
-    guest_tool_edit, guest_tool_bash;
+extern const struct tool guest_tool_server_config, guest_tool_open_current_workspace, guest_tool_tree,
+    guest_tool_search, guest_tool_read, guest_tool_write, guest_tool_edit, guest_tool_bash;
 
 const struct tool *const guest_tools[] = {
-    &guest_tool_server_config, &guest_tool_open_current_workspace, &guest_tool_tree, &guest_tool_search, &guest_tool_read, &guest_tool_write,
-    &guest_tool_edit,          &guest_tool_bash,                   NULL,
+    &guest_tool_server_config,
+    &guest_tool_open_current_workspace,
+    &guest_tool_tree,
+    &guest_tool_search,
+    &guest_tool_read,
+    &guest_tool_write,
+    &guest_tool_edit,
+    &guest_tool_bash,
+    NULL,
 };
 
 const struct tool *guest_tool_find(const char *name)
@@ -61,7 +68,8 @@ int guest_tool_fail_errno(struct error *err, int errno_value, const char *format
     if (words[0] >= 'A' && words[0] <= 'Z')
         words[0] = (char)(words[0] - 'A' + 'a');
     error_errno(err, errno_value, NULL, "system"); // picks the code
-    return error_set(err, err ? err->code : ERROR_IO, NULL, "Error: %s: %s, %s", name ? name : "EUNKNOWN", words, text);
+    return error_set(err, err ? err->code : ERROR_IO, NULL, "Error: %s: %s, %s", name ? name : "EUNKNOWN",
+                     words, text);
 }
 
 json_t *guest_tool_start_structured(const struct tool *tool, const struct workspace *workspace)
@@ -99,8 +107,8 @@ json_t *guest_tool_failure(const struct tool *tool, const struct error *err)
 {
     size_t end = strlen(err->message);
     const char *stop = end && err->message[end - 1] == '.' ? "" : ".";
-    CLEANUP_FREE char *text = err->hint[0] ? mem_format("%s%s Hint: %s.", err->message, stop, err->hint)
-                                           : mem_strdup(err->message);
+    CLEANUP_FREE char *text =
+        err->hint[0] ? mem_format("%s%s Hint: %s.", err->message, stop, err->hint) : mem_strdup(err->message);
     json_t *result = text_result(text, strlen(text), true);
     json_t *structured = json_object();
     json_set_text(structured, "codexpro_tool", tool->name);
@@ -144,7 +152,8 @@ void guest_tool_call_request(struct request *request)
     const json_t *given = json_object_get(request->params, "arguments");
     if (!name || (given && !json_is_object(given))) {
         struct error err = ERROR_INIT;
-        error_set(&err, ERROR_INVALID, NULL, "tools/call needs a tool name, and arguments that are an object");
+        error_set(&err, ERROR_INVALID, NULL,
+                  "tools/call needs a tool name, and arguments that are an object");
         request_fail(request, RPC_INTERNAL_ERROR, &err);
         return;
     }
@@ -155,8 +164,9 @@ void guest_tool_call_request(struct request *request)
     }
     CLEANUP_FREE char *problem = NULL;
     if (guest_tool_check_args(tool, given, &request->args, &problem) < 0) {
-        answer_problem(request, mem_format("MCP error -32602: Input validation error: Invalid arguments for tool %s: %s",
-                                           tool->name, problem));
+        answer_problem(
+            request, mem_format("MCP error -32602: Input validation error: Invalid arguments for tool %s: %s",
+                                tool->name, problem));
         return;
     }
     request->tool = tool;

@@ -38,7 +38,8 @@ static void draw_below(struct drawing *drawing, int fd, const char *name, bool i
 {
     if (depth >= drawing->options->max_depth || strcmp(name, ".ssh") == 0) // what lies below .ssh is blocked
         return;
-    CLEANUP_CLOSE int sub = fs_openat2(fd, name, O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+    CLEANUP_CLOSE int sub =
+        fs_openat2(fd, name, O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
     if (sub < 0)
         return; // unreadable or gone: its line stands
     size_t len = drawing->prefix.len;
@@ -47,7 +48,8 @@ static void draw_below(struct drawing *drawing, int fd, const char *name, bool i
     drawing->prefix.len = len;
 }
 
-static bool draw_entry(struct drawing *drawing, int fd, const struct directory_entry *entry, bool is_last, int depth)
+static bool draw_entry(struct drawing *drawing, int fd, const struct directory_entry *entry, bool is_last,
+                       int depth)
 {
     struct tree *tree = drawing->tree;
     if (tree->entries >= drawing->options->max_entries || atomic_load(drawing->options->is_cancelled)) {

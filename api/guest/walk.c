@@ -63,8 +63,8 @@ static int visit_file(struct walking *walking, const char *path, int fd, struct 
     return visit_text(walking, path, &bytes, err);
 }
 
-static int walk_directory(struct walking *walking, int fd, const char *path, const struct ignore_level *parent, int depth,
-                          struct error *err);
+static int walk_directory(struct walking *walking, int fd, const char *path,
+                          const struct ignore_level *parent, int depth, struct error *err);
 
 // False if the entry is left out, which is counted.
 static bool is_included(struct walking *walking, const struct directory_entry *entry, const char *path,
@@ -100,8 +100,8 @@ static int walk_entry(struct walking *walking, int fd, const struct directory_en
     return walk_directory(walking, sub, path, ignore, depth + 1, err);
 }
 
-static int walk_entries(struct walking *walking, int fd, const char *path, const struct ignore_level *ignore, int depth,
-                        struct error *err)
+static int walk_entries(struct walking *walking, int fd, const char *path, const struct ignore_level *ignore,
+                        int depth, struct error *err)
 {
     CLEANUP_DIRECTORY struct directory directory = {0};
     if (directory_read(fd, false, &directory) < 0)
@@ -116,8 +116,8 @@ static int walk_entries(struct walking *walking, int fd, const char *path, const
     return 0;
 }
 
-static int walk_directory(struct walking *walking, int fd, const char *path, const struct ignore_level *parent, int depth,
-                          struct error *err)
+static int walk_directory(struct walking *walking, int fd, const char *path,
+                          const struct ignore_level *parent, int depth, struct error *err)
 {
     CLEANUP(ignore_free) struct ignore_level level;
     ignore_read(&level, parent, fd, path);
@@ -125,21 +125,23 @@ static int walk_directory(struct walking *walking, int fd, const char *path, con
 }
 
 // The rules of the directories above a start below the root count too.
-static int walk_from(struct walking *walking, const char *path, size_t done, const struct ignore_level *parent, int fd,
-                     struct error *err)
+static int walk_from(struct walking *walking, const char *path, size_t done,
+                     const struct ignore_level *parent, int fd, struct error *err)
 {
     const char *rest = path + done + (path[done] == '/');
     if (!*rest)
         return walk_directory(walking, fd, path, parent, 0, err);
     CLEANUP_FREE char *above = mem_strndup(path, done);
-    CLEANUP_CLOSE int above_fd = workspace_open_real(walking->options->workspace, *above ? above : ".", O_RDONLY | O_DIRECTORY);
+    CLEANUP_CLOSE int above_fd =
+        workspace_open_real(walking->options->workspace, *above ? above : ".", O_RDONLY | O_DIRECTORY);
     CLEANUP(ignore_free) struct ignore_level level = {.parent = parent};
     if (above_fd >= 0)
         ignore_read(&level, parent, above_fd, above);
     return walk_from(walking, path, (size_t)(rest - path) + strcspn(rest, "/"), &level, fd, err);
 }
 
-int walk_files(const struct walk_options *options, const struct place *place, struct walk_result *ret, struct error *err)
+int walk_files(const struct walk_options *options, const struct place *place, struct walk_result *ret,
+               struct error *err)
 {
     struct walk_result result = {0};
     struct walking walking = {options, &result, boot_time_now().ms + WALK_MAX_MS};

@@ -1,4 +1,5 @@
-// Walks the files of the workspace as a search sees them: sorted, hidden and ignored ones left out, blocked ones always.
+// Walks the files of the workspace as a search sees them: sorted, hidden and ignored ones left out, blocked
+// ones always.
 #pragma once
 #include "api/guest/glob.h"
 #include "api/guest/workspace.h"
@@ -8,7 +9,7 @@
 #define WALK_MAX_MS 20000
 
 struct walk_counts {
-    size_t files, searched, bytes; // seen; given to the visitor; their size
+    size_t files, searched, bytes;                              // seen; given to the visitor; their size
     size_t hidden, ignored, blocked, binary, large, unreadable; // left out
 };
 
@@ -35,5 +36,7 @@ struct walk_result {
     bool is_out_of_time;
 };
 
-// place is an opened file or directory. An explicitly named file is read whatever its name or ignore rules say.
-int walk_files(const struct walk_options *options, const struct place *place, struct walk_result *ret, struct error *err);
+// place is an opened file or directory. An explicitly named file is read whatever its name or ignore rules
+// say.
+int walk_files(const struct walk_options *options, const struct place *place, struct walk_result *ret,
+               struct error *err);

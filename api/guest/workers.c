@@ -106,7 +106,8 @@ int workers_init(struct workers *workers, struct loop *loop, struct error *err)
     pthread_mutex_lock(&workers->lock);
     bool is_started = start_thread(workers);
     pthread_mutex_unlock(&workers->lock);
-    return is_started ? 0 : error_set(err, ERROR_UNAVAILABLE, "raise the process limit", "cannot start a thread");
+    return is_started ? 0
+                      : error_set(err, ERROR_UNAVAILABLE, "raise the process limit", "cannot start a thread");
 }
 
 void workers_submit(struct workers *workers, struct job *job)

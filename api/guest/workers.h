@@ -25,5 +25,6 @@ struct workers {
 
 int workers_init(struct workers *workers, struct loop *loop, struct error *err);
 void workers_submit(struct workers *workers, struct job *job);
-// Waits for running jobs (they look at their cancel flag) up to 5 s. False if some still run: then only _exit is safe.
+// Waits for running jobs (they look at their cancel flag) up to 5 s. False if some still run: then only _exit
+// is safe.
 bool workers_stop(struct workers *workers);

@@ -40,7 +40,8 @@ static json_t *start_bash(struct guest_rig *rig, const char *id, const char *com
 
 static json_t *read_params(const char *id, const char *wait, int wait_ms, int max_bytes)
 {
-    return json_pack("{s:s s:s s:i s:i}", "session_id", id, "wait", wait, "wait_ms", wait_ms, "max_bytes", max_bytes);
+    return json_pack("{s:s s:s s:i s:i}", "session_id", id, "wait", wait, "wait_ms", wait_ms, "max_bytes",
+                     max_bytes);
 }
 
 static json_t *read_bash(struct guest_rig *rig, const char *id, const char *wait, int max_bytes)
@@ -66,11 +67,13 @@ static char *receive_error(struct guest_rig *rig, const char *line, size_t len, 
 
 static void initialize_names_the_session_extension(void **state)
 {
-    CLEANUP_JSON json_t *result = guest_rig_call(*state, "initialize", json_pack("{s:s}", "protocolVersion", "2025-06-18"));
+    CLEANUP_JSON json_t *result =
+        guest_rig_call(*state, "initialize", json_pack("{s:s}", "protocolVersion", "2025-06-18"));
     assert_string_equal(json_get_text(result, "protocolVersion"), "2025-06-18");
     json_t *experimental = json_object_get(json_object_get(result, "capabilities"), "experimental");
     assert_int_equal(json_get_int(json_object_get(experimental, GUEST_SESSIONS_CAPABILITY), "version", 0), 1);
-    CLEANUP_JSON json_t *newer = guest_rig_call(*state, "initialize", json_pack("{s:s}", "protocolVersion", "2099-01-01"));
+    CLEANUP_JSON json_t *newer =
+        guest_rig_call(*state, "initialize", json_pack("{s:s}", "protocolVersion", "2099-01-01"));
     assert_string_equal(json_get_text(newer, "protocolVersion"), "2025-11-25");
 }
 
@@ -83,7 +86,8 @@ static void every_tool_is_described_completely(void **state)
     json_array_foreach(list, i, tool)
     {
         json_t *hints = json_object_get(tool, "annotations");
-        assert_true(strlen(json_get_text(tool, "title")) > 3 && strlen(json_get_text(tool, "description")) > 20);
+        assert_true(strlen(json_get_text(tool, "title")) > 3 &&
+                    strlen(json_get_text(tool, "description")) > 20);
         assert_string_equal(json_get_text(json_object_get(tool, "inputSchema"), "type"), "object");
         assert_string_equal(json_get_text(json_object_get(tool, "outputSchema"), "type"), "object");
         assert_true(json_is_boolean(json_object_get(hints, "readOnlyHint")));
@@ -98,7 +102,8 @@ static void ids_come_back_exactly_and_bad_ones_are_refused(void **state)
     struct guest_rig *rig = *state;
     static const char *const good[] = {"\"a b\"", "\"\"", "0", "-7", "9007199254740993"};
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-        CLEANUP_FREE char *line = mem_format("{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}\n", good[i]);
+        CLEANUP_FREE char *line =
+            mem_format("{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}\n", good[i]);
         guest_rig_send_text(rig, line, strlen(line));
         CLEANUP_JSON json_t *answer = guest_rig_receive(rig);
         CLEANUP_FREE char *id = json_to_text(json_object_get(answer, "id"));
@@ -128,7 +133,9 @@ static void hostile_lines_get_errors_and_the_next_request_works(void **state)
         {"{\"jsonrpc\":\"2.0\",\"id\":1}\n", -32600},
         {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no/such\"}\n", -32601},
         {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":[1]}\n", -32602},
-        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"arguments\":null}}\n", -32603},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+         "call\",\"params\":{\"name\":\"read\",\"arguments\":null}}\n",
+         -32603},
         {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{}}\n", -32603},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -163,7 +170,8 @@ static void requests_beyond_the_limit_are_refused_and_waits_hold_no_worker(void 
     guest_rig_send(rig, "chat2shell/bash_read", read_params("b", "exit", 60000, 100));
     assert_int_equal(guest_rig_call_code(rig, "ping", NULL), GUEST_ERROR_LIMIT);
     CLEANUP_FREE char *cancel = mem_format(
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%lld}}\n", (long long)first);
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%lld}}\n",
+        (long long)first);
     guest_rig_send_text(rig, cancel, strlen(cancel));
     CLEANUP_JSON json_t *answer = guest_rig_wait(rig, first);
     assert_int_equal(json_get_int(json_object_get(answer, "error"), "code", 0), GUEST_ERROR_CANCELLED);
@@ -191,7 +199,8 @@ static void argument_errors_name_the_argument_and_have_no_structure(void **state
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         json_t *args = json_loads(cases[i].args, 0, NULL);
         CLEANUP_FREE char *text = guest_rig_tool_error(*state, cases[i].tool, args);
-        assert_ptr_equal(strstr(text, "MCP error -32602: Input validation error: Invalid arguments for tool "), text);
+        assert_ptr_equal(
+            strstr(text, "MCP error -32602: Input validation error: Invalid arguments for tool "), text);
         if (!strstr(text, cases[i].place))
             fail_msg("%s: %s", cases[i].args, text);
     }
@@ -203,18 +212,23 @@ static void argument_errors_name_the_argument_and_have_no_structure(void **state
 
 static void a_file_is_written_read_and_edited(void **state)
 {
-    CLEANUP_JSON json_t *made = guest_rig_tool(*state, "write", json_pack("{s:s s:s}", "path", "a/b/c.txt", "content", "hello\n"));
+    CLEANUP_JSON json_t *made =
+        guest_rig_tool(*state, "write", json_pack("{s:s s:s}", "path", "a/b/c.txt", "content", "hello\n"));
     assert_false(json_get_bool(made, "existed", true));
-    assert_string_equal(json_get_text(made, "diff"), "--- a/a/b/c.txt\n+++ b/a/b/c.txt\n@@ -1,1 +1,2 @@\n+hello\n ");
-    CLEANUP_JSON json_t *read = guest_rig_tool(*state, "read", json_pack("{s:s}", "path", "./a/x/../b/c.txt/"));
+    assert_string_equal(json_get_text(made, "diff"),
+                        "--- a/a/b/c.txt\n+++ b/a/b/c.txt\n@@ -1,1 +1,2 @@\n+hello\n ");
+    CLEANUP_JSON json_t *read =
+        guest_rig_tool(*state, "read", json_pack("{s:s}", "path", "./a/x/../b/c.txt/"));
     assert_string_equal(json_get_text(read, "text"), "1 | hello\n2 | ");
     assert_string_equal(json_get_text(read, "path"), "a/b/c.txt");
     assert_string_equal(json_get_text(read, "sha256"), json_get_text(made, "sha256"));
-    CLEANUP_JSON json_t *edited = guest_rig_tool(
-        *state, "edit", json_pack("{s:s s:s s:s s:s}", "path", "a/b/c.txt", "old_text", "hello", "new_text", "$& $$ $' \\1",
-                                  "expected_sha256", json_get_text(made, "sha256")));
+    CLEANUP_JSON json_t *edited =
+        guest_rig_tool(*state, "edit",
+                       json_pack("{s:s s:s s:s s:s}", "path", "a/b/c.txt", "old_text", "hello", "new_text",
+                                 "$& $$ $' \\1", "expected_sha256", json_get_text(made, "sha256")));
     assert_int_equal(json_get_int(edited, "replacements", 0), 1);
-    CLEANUP_JSON json_t *again = guest_rig_tool(*state, "read", json_pack("{s:s s:i s:i}", "path", "a/b/c.txt", "start_line", 1, "end_line", 1));
+    CLEANUP_JSON json_t *again = guest_rig_tool(
+        *state, "read", json_pack("{s:s s:i s:i}", "path", "a/b/c.txt", "start_line", 1, "end_line", 1));
     assert_string_equal(json_get_text(again, "text"), "1 | $& $$ $' \\1");
     assert_true(json_get_bool(again, "truncated", false));
 }
@@ -235,7 +249,8 @@ static void an_existing_file_keeps_inode_mode_and_links(void **state)
 
 static void content_with_nul_and_any_secret_is_written_byte_for_byte(void **state)
 {
-    json_t *args = json_pack("{s:s s:o}", "path", "n", "content", json_stringn("a\0sk-aaaaaaaaaaaaaaaaaaaaaaaa", 28));
+    json_t *args =
+        json_pack("{s:s s:o}", "path", "n", "content", json_stringn("a\0sk-aaaaaaaaaaaaaaaaaaaaaaaa", 28));
     CLEANUP_JSON json_t *made = guest_rig_tool(*state, "write", args);
     assert_int_equal(json_get_int(made, "bytes", 0), 28);
     CLEANUP_FREE char *text = guest_rig_tool_error(*state, "read", json_pack("{s:s}", "path", "n"));
@@ -323,7 +338,8 @@ static void paths_lead_nowhere_but_into_the_workspace(void **state)
     static const char *const good[] = {"twice", "absolute/file.txt", "..odd", "real/../twice"};
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
         json_decref(guest_rig_tool(rig, "read", json_pack("{s:s}", "path", good[i])));
-    json_decref(guest_rig_tool(rig, "write", json_pack("{s:s s:s}", "path", "absolute/new.txt", "content", "x")));
+    json_decref(
+        guest_rig_tool(rig, "write", json_pack("{s:s s:s}", "path", "absolute/new.txt", "content", "x")));
 }
 
 static void bad_bytes_are_shown_and_never_written_back(void **state)
@@ -332,7 +348,8 @@ static void bad_bytes_are_shown_and_never_written_back(void **state)
     CLEANUP_JSON json_t *read = guest_rig_tool(*state, "read", json_pack("{s:s}", "path", "latin1.txt"));
     assert_string_equal(json_get_text(read, "text"), "1 | caf\xEF\xBF\xBD\n2 | plain\n3 | ");
     CLEANUP_FREE char *text = guest_rig_tool_error(
-        *state, "edit", json_pack("{s:s s:s s:s}", "path", "latin1.txt", "old_text", "plain", "new_text", "x"));
+        *state, "edit",
+        json_pack("{s:s s:s s:s}", "path", "latin1.txt", "old_text", "plain", "new_text", "x"));
     assert_non_null(strstr(text, "not valid UTF-8"));
 }
 
@@ -343,7 +360,8 @@ static void write_refusals_change_nothing(void **state)
     static const struct {
         const char *args, *words;
     } cases[] = {
-        {"{\"path\":\"f\",\"content\":\"x\",\"overwrite\":false}", "File already exists and overwrite=false: f"},
+        {"{\"path\":\"f\",\"content\":\"x\",\"overwrite\":false}",
+         "File already exists and overwrite=false: f"},
         {"{\"path\":\"no/f\",\"content\":\"x\",\"create_dirs\":false}", "Error: ENOENT: "},
         {"{\"path\":\"new\",\"content\":\"x\",\"expected_sha256\":"
          "\"0000000000000000000000000000000000000000000000000000000000000000\"}",
@@ -372,7 +390,8 @@ static void edit_counts_and_refuses_what_is_ambiguous(void **state)
         {"{\"path\":\"f\",\"old_text\":\"\",\"new_text\":\"x\"}", "old_text must not be empty."},
         {"{\"path\":\"f\",\"old_text\":\"zz\",\"new_text\":\"x\"}", "old_text was not found in f"},
         {"{\"path\":\"f\",\"old_text\":\"aa\",\"new_text\":\"x\"}", "old_text matched 2 times"},
-        {"{\"path\":\"f\",\"old_text\":\"aa\",\"new_text\":\"x\",\"replace_all\":true,\"expected_replacements\":3}",
+        {"{\"path\":\"f\",\"old_text\":\"aa\",\"new_text\":\"x\",\"replace_all\":true,\"expected_"
+         "replacements\":3}",
          "Expected 3 replacements but would perform 2."},
         {"{\"path\":\"gone\",\"old_text\":\"aa\",\"new_text\":\"x\"}", "Error: ENOENT: "},
     };
@@ -381,7 +400,8 @@ static void edit_counts_and_refuses_what_is_ambiguous(void **state)
         if (!strstr(text, cases[i].words))
             fail_msg("%s: %s", cases[i].args, text);
     }
-    CLEANUP_JSON json_t *same = guest_rig_tool(*state, "edit", json_pack("{s:s s:s s:s}", "path", "f", "old_text", "b", "new_text", "b"));
+    CLEANUP_JSON json_t *same = guest_rig_tool(
+        *state, "edit", json_pack("{s:s s:s s:s}", "path", "f", "old_text", "b", "new_text", "b"));
     assert_string_equal(json_get_text(same, "diff"), "No changes in f.");
 }
 
@@ -400,10 +420,13 @@ static void search_obeys_ignore_rules_and_says_what_it_skipped(void **state)
     assert_int_equal(json_get_int(json_array_get(matches, 2), "line", 0), 3);
     assert_int_equal(json_get_int(skipped, "ignored", 0), 1);
     assert_int_equal(json_get_int(skipped, "binary", 0), 1);
-    CLEANUP_JSON json_t *regex = guest_rig_tool(rig, "search", json_pack("{s:s s:b s:s s:i}", "query", "fr.b\\(", "regex", 1, "glob", "*.{c,h}", "max_results", 1));
+    CLEANUP_JSON json_t *regex = guest_rig_tool(
+        rig, "search",
+        json_pack("{s:s s:b s:s s:i}", "query", "fr.b\\(", "regex", 1, "glob", "*.{c,h}", "max_results", 1));
     assert_int_equal(json_array_size(json_object_get(regex, "matches")), 1);
     assert_true(json_get_bool(regex, "truncated", false));
-    CLEANUP_FREE char *bad = guest_rig_tool_error(rig, "search", json_pack("{s:s s:b}", "query", "(", "regex", 1));
+    CLEANUP_FREE char *bad =
+        guest_rig_tool_error(rig, "search", json_pack("{s:s s:b}", "query", "(", "regex", 1));
     assert_non_null(strstr(bad, "CodexProError: regex parse error"));
 }
 
@@ -412,7 +435,8 @@ static void an_evil_regex_ends_with_a_sentence(void **state)
     CLEANUP_FREE char *line = mem_alloc(60001);
     memset(line, 'a', 60000);
     guest_rig_put(*state, "f", line, 60000);
-    CLEANUP_FREE char *text = guest_rig_tool_error(*state, "search", json_pack("{s:s s:b}", "query", "(a+)+b(?=c)|(a|aa)+$x", "regex", 1));
+    CLEANUP_FREE char *text = guest_rig_tool_error(
+        *state, "search", json_pack("{s:s s:b}", "query", "(a+)+b(?=c)|(a|aa)+$x", "regex", 1));
     assert_non_null(strstr(text, "takes too long"));
 }
 
@@ -432,7 +456,8 @@ static void analysis_tells_definitions_references_and_tests_apart(void **state)
     assert_int_equal(json_get_int(definition, "score", 0), 190);
     assert_int_equal(json_array_size(json_object_get(groups, "tests")), 1);
     assert_int_equal(json_array_size(json_object_get(groups, "documentation")), 1);
-    json_t *importer = json_array_get(json_object_get(groups, "references"), json_array_size(json_object_get(groups, "references")) - 1);
+    json_t *importer = json_array_get(json_object_get(groups, "references"),
+                                      json_array_size(json_object_get(groups, "references")) - 1);
     assert_string_equal(json_get_text(importer, "path"), "src/user.c");
     assert_int_equal(json_get_int(importer, "score", 0), 165);
     CLEANUP_JSON json_t *plain = guest_rig_tool(rig, "search", json_pack("{s:s}", "query", "frob"));
@@ -443,7 +468,8 @@ static void the_first_look_names_agents_skills_and_git(void **state)
 {
     struct guest_rig *rig = *state;
     guest_rig_put(rig, "AGENTS.md", "x\n", 2);
-    guest_rig_put(rig, "skills/paint/SKILL.md", "---\nname: \"painting\"\ndescription: Paint things\n---\n", 51);
+    guest_rig_put(rig, "skills/paint/SKILL.md", "---\nname: \"painting\"\ndescription: Paint things\n---\n",
+                  51);
     json_t *args = json_pack("{s:b s:b}", "include_tree", 1, "include_skills", 1);
     CLEANUP_JSON json_t *result = guest_rig_tool(rig, "open_current_workspace", args);
     assert_string_equal(json_get_text(result, "agents_path"), "AGENTS.md");
@@ -465,8 +491,16 @@ static void a_command_gives_streams_code_and_environment(void **state)
     assert_string_equal(json_get_text(result, "stderr"), "err\n");
     assert_int_equal(json_get_int(result, "exitCode", -1), 3);
     assert_true(json_is_null(json_object_get(result, "signal")));
-    static const char *const wanted[] = {"out\n", "TERM=dumb\n", "NO_COLOR=1\n", "CI=1\n", "SHELL=", "TMPDIR=", "HOME=",
-                                         "http_proxy=http://127.0.0.1:3128\n", "HTTPS_PROXY=http://127.0.0.1:3128\n", "\n4\n"};
+    static const char *const wanted[] = {"out\n",
+                                         "TERM=dumb\n",
+                                         "NO_COLOR=1\n",
+                                         "CI=1\n",
+                                         "SHELL=",
+                                         "TMPDIR=",
+                                         "HOME=",
+                                         "http_proxy=http://127.0.0.1:3128\n",
+                                         "HTTPS_PROXY=http://127.0.0.1:3128\n",
+                                         "\n4\n"};
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
         if (!strstr(out, wanted[i]))
             fail_msg("no %s in %s", wanted[i], out);
@@ -496,7 +530,8 @@ static void much_output_is_cut_and_the_command_still_ends_by_itself(void **state
 
 static void output_comes_once_and_in_order(void **state)
 {
-    json_decref(start_bash(*state, "s", "for i in 1 2 3 4 5 6; do echo line $i; sleep 0.05; done; exit 9", 0));
+    json_decref(
+        start_bash(*state, "s", "for i in 1 2 3 4 5 6; do echo line $i; sleep 0.05; done; exit 9", 0));
     struct buffer all = BUFFER_INIT(10000);
     for (bool is_running = true; is_running;) {
         CLEANUP_JSON json_t *snapshot = read_bash(*state, "s", "output", 60000);
@@ -551,7 +586,8 @@ static void unread_output_beyond_the_log_is_dropped_with_a_count(void **state)
 {
     json_decref(start_bash(*state, "s", "head -c 70000000 /dev/zero | tr '\\0' y; echo END", 0));
     CLEANUP_JSON json_t *first = read_bash(*state, "s", "exit", 60000);
-    assert_non_null(strstr(json_get_text(first, "output"), "[chat2shell: 2891140 bytes of older output were dropped here"));
+    assert_non_null(strstr(json_get_text(first, "output"),
+                           "[chat2shell: 2891140 bytes of older output were dropped here"));
     size_t total = 0;
     for (bool has_more = true; has_more;) {
         CLEANUP_JSON json_t *next = read_bash(*state, "s", "none", 60000);
@@ -572,9 +608,11 @@ static void exit_codes_say_how_a_command_ended(void **state)
     assert_exited(timed, 124);
     CLEANUP_JSON json_t *ready = read_bash(*state, "stubborn", "output", 60000);
     assert_string_equal(json_get_text(ready, "output"), "ready\n");
-    CLEANUP_JSON json_t *killed = guest_rig_call(*state, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", "stubborn"));
+    CLEANUP_JSON json_t *killed =
+        guest_rig_call(*state, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", "stubborn"));
     assert_exited(killed, 137);
-    CLEANUP_JSON json_t *again = guest_rig_call(*state, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", "stubborn"));
+    CLEANUP_JSON json_t *again =
+        guest_rig_call(*state, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", "stubborn"));
     assert_exited(again, 137);
     CLEANUP_JSON json_t *signalled = read_bash(*state, "signalled", "exit", 60000);
     assert_exited(signalled, 139);
@@ -587,7 +625,8 @@ static void stopping_and_reading_go_through_while_another_read_waits(void **stat
     int64_t waiting = guest_rig_send(rig, "chat2shell/bash_read", read_params("s", "output", 60000, 100));
     CLEANUP_JSON json_t *look = read_bash(rig, "s", "none", 100);
     assert_string_equal(json_get_text(look, "status"), "running");
-    CLEANUP_JSON json_t *stopped = guest_rig_call(rig, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", "s"));
+    CLEANUP_JSON json_t *stopped =
+        guest_rig_call(rig, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", "s"));
     assert_exited(stopped, 143);
     CLEANUP_JSON json_t *answer = guest_rig_wait(rig, waiting);
     assert_exited(json_object_get(answer, "result"), 143);
@@ -597,7 +636,8 @@ static void a_wait_ends_at_its_own_time(void **state)
 {
     json_decref(start_bash(*state, "s", "sleep 1000", 0));
     int64_t before = boot_time_now().ms;
-    CLEANUP_JSON json_t *snapshot = guest_rig_call(*state, "chat2shell/bash_read", read_params("s", "output", 300, 100));
+    CLEANUP_JSON json_t *snapshot =
+        guest_rig_call(*state, "chat2shell/bash_read", read_params("s", "output", 300, 100));
     assert_string_equal(json_get_text(snapshot, "status"), "running");
     assert_true(boot_time_now().ms - before >= 300);
 }
@@ -605,8 +645,11 @@ static void a_wait_ends_at_its_own_time(void **state)
 static void bad_session_requests_have_their_codes(void **state)
 {
     struct guest_rig *rig = *state;
-    assert_int_equal(guest_rig_call_code(rig, "chat2shell/bash_read", read_params("none", "none", 0, 1)), GUEST_ERROR_UNKNOWN_SESSION);
-    assert_int_equal(guest_rig_call_code(rig, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", "none")), GUEST_ERROR_UNKNOWN_SESSION);
+    assert_int_equal(guest_rig_call_code(rig, "chat2shell/bash_read", read_params("none", "none", 0, 1)),
+                     GUEST_ERROR_UNKNOWN_SESSION);
+    assert_int_equal(
+        guest_rig_call_code(rig, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", "none")),
+        GUEST_ERROR_UNKNOWN_SESSION);
     static const char *const bad[] = {
         "{\"session_id\":\"x\"}",
         "{\"session_id\":\"x\",\"command\":\" \"}",
@@ -617,17 +660,22 @@ static void bad_session_requests_have_their_codes(void **state)
         "{\"session_id\":\"x\",\"command\":\"a\\u0000b\"}",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        assert_int_equal(guest_rig_call_code(rig, "chat2shell/bash_start", json_loads(bad[i], JSON_ALLOW_NUL, NULL)), -32602);
+        assert_int_equal(
+            guest_rig_call_code(rig, "chat2shell/bash_start", json_loads(bad[i], JSON_ALLOW_NUL, NULL)),
+            -32602);
     CLEANUP_FREE char *huge = mem_alloc(200001);
     memset(huge, 'x', 200000);
-    assert_int_equal(guest_rig_call_code(rig, "chat2shell/bash_start", json_pack("{s:s s:s}", "session_id", "x", "command", huge)), -32602);
+    assert_int_equal(guest_rig_call_code(rig, "chat2shell/bash_start",
+                                         json_pack("{s:s s:s}", "session_id", "x", "command", huge)),
+                     -32602);
 }
 
 // --- the operator's programs
 
 static json_t *read_exec(struct guest_rig *rig, const char *id)
 {
-    return guest_rig_call(rig, "chat2shell/exec_read", json_pack("{s:s s:i}", "exec_id", id, "wait_ms", 50000));
+    return guest_rig_call(rig, "chat2shell/exec_read",
+                          json_pack("{s:s s:i}", "exec_id", id, "wait_ms", 50000));
 }
 
 // Collects both streams until the end; returns the exit code.
@@ -655,8 +703,10 @@ static void bytes_go_through_a_program_unchanged(void **state)
     CLEANUP_FREE char *bytes = mem_alloc(BYTES);
     for (size_t i = 0; i < BYTES; i++)
         bytes[i] = (char)(i * 31 ^ i >> 8);
-    json_decref(guest_rig_call(rig, "chat2shell/exec_start", json_pack("{s:s s:[s]}", "exec_id", "e", "argv", "cat")));
-    json_t *params = json_pack("{s:s s:o s:b}", "exec_id", "e", "data", json_encode_base64(bytes, BYTES), "eof", 1);
+    json_decref(guest_rig_call(rig, "chat2shell/exec_start",
+                               json_pack("{s:s s:[s]}", "exec_id", "e", "argv", "cat")));
+    json_t *params =
+        json_pack("{s:s s:o s:b}", "exec_id", "e", "data", json_encode_base64(bytes, BYTES), "eof", 1);
     int64_t written = guest_rig_send(rig, "chat2shell/exec_write", params);
     struct buffer streams[2] = {BUFFER_INIT(BYTES + 1), BUFFER_INIT(1000)};
     assert_int_equal(drain_exec(rig, "e", streams), 0);
@@ -666,10 +716,12 @@ static void bytes_go_through_a_program_unchanged(void **state)
     buffer_free(&streams[0]);
     buffer_free(&streams[1]);
     json_decref(guest_rig_call(rig, "chat2shell/exec_end", json_pack("{s:s}", "exec_id", "e")));
-    assert_int_equal(guest_rig_call_code(rig, "chat2shell/exec_read", json_pack("{s:s}", "exec_id", "e")), GUEST_ERROR_UNKNOWN_SESSION);
+    assert_int_equal(guest_rig_call_code(rig, "chat2shell/exec_read", json_pack("{s:s}", "exec_id", "e")),
+                     GUEST_ERROR_UNKNOWN_SESSION);
 }
 
-static void assert_exec(struct guest_rig *rig, const char *id, json_t *params, int code, const char *out, const char *errors)
+static void assert_exec(struct guest_rig *rig, const char *id, json_t *params, int code, const char *out,
+                        const char *errors)
 {
     json_object_set_new(params, "exec_id", json_string(id));
     json_decref(guest_rig_call(rig, "chat2shell/exec_start", params));
@@ -684,8 +736,8 @@ static void assert_exec(struct guest_rig *rig, const char *id, json_t *params, i
 static void programs_get_argv_env_and_directory(void **state)
 {
     struct guest_rig *rig = *state;
-    json_t *params = json_pack("{s:[ssss] s:{s:s} s:s}", "argv", "/bin/sh", "-c", "echo \"$0\" $A; pwd; exit 5", "a  b", "env",
-                               "A", "b c", "cwd", "/usr");
+    json_t *params = json_pack("{s:[ssss] s:{s:s} s:s}", "argv", "/bin/sh", "-c",
+                               "echo \"$0\" $A; pwd; exit 5", "a  b", "env", "A", "b c", "cwd", "/usr");
     assert_exec(rig, "a", params, 5, "a  b b c\n/usr\n", "");
 }
 
@@ -695,27 +747,39 @@ static void failures_to_start_look_as_in_a_shell(void **state)
     guest_rig_put(rig, "plain", "x", 1);
     assert_exec(rig, "a", json_pack("{s:[s]}", "argv", "no-such-program"), 127, "", "command not found");
     assert_exec(rig, "b", json_pack("{s:[s]}", "argv", "./plain"), 126, "", "ermission denied");
-    assert_exec(rig, "c", json_pack("{s:[sss] s:s}", "argv", "/bin/sh", "-c", "pwd; kill -9 $$", "cwd", "/usr"), 137, "/usr\n", "");
-    assert_int_equal(guest_rig_call_code(rig, "chat2shell/exec_start", json_pack("{s:s s:[]}", "exec_id", "d", "argv")), -32602);
-    assert_int_equal(guest_rig_call_code(rig, "chat2shell/exec_start", json_pack("{s:s s:[s] s:s}", "exec_id", "d", "argv", "true", "cwd", "/gone")), -32602);
+    assert_exec(rig, "c",
+                json_pack("{s:[sss] s:s}", "argv", "/bin/sh", "-c", "pwd; kill -9 $$", "cwd", "/usr"), 137,
+                "/usr\n", "");
+    assert_int_equal(
+        guest_rig_call_code(rig, "chat2shell/exec_start", json_pack("{s:s s:[]}", "exec_id", "d", "argv")),
+        -32602);
+    assert_int_equal(
+        guest_rig_call_code(rig, "chat2shell/exec_start",
+                            json_pack("{s:s s:[s] s:s}", "exec_id", "d", "argv", "true", "cwd", "/gone")),
+        -32602);
 }
 
 static void a_signal_reaches_the_program(void **state)
 {
     struct guest_rig *rig = *state;
-    json_decref(guest_rig_call(rig, "chat2shell/exec_start", json_pack("{s:s s:[ss]}", "exec_id", "e", "argv", "sleep", "1000")));
-    json_decref(guest_rig_call(rig, "chat2shell/exec_signal", json_pack("{s:s s:i}", "exec_id", "e", "signal", SIGINT)));
+    json_decref(guest_rig_call(rig, "chat2shell/exec_start",
+                               json_pack("{s:s s:[ss]}", "exec_id", "e", "argv", "sleep", "1000")));
+    json_decref(guest_rig_call(rig, "chat2shell/exec_signal",
+                               json_pack("{s:s s:i}", "exec_id", "e", "signal", SIGINT)));
     struct buffer streams[2] = {BUFFER_INIT(100), BUFFER_INIT(100)};
     assert_int_equal(drain_exec(rig, "e", streams), 130);
-    assert_int_equal(guest_rig_call_code(rig, "chat2shell/exec_signal", json_pack("{s:s s:i}", "exec_id", "e", "signal", 99)), -32602);
+    assert_int_equal(guest_rig_call_code(rig, "chat2shell/exec_signal",
+                                         json_pack("{s:s s:i}", "exec_id", "e", "signal", 99)),
+                     -32602);
 }
 
 static void unsaved_work_is_counted(void **state)
 {
     CLEANUP_JSON json_t *none = guest_rig_call(*state, "chat2shell/git_unsaved", json_object());
     assert_false(json_get_bool(none, "is_repository", true));
-    const char *command = "git init -q . && git config user.email a@b && git config user.name n && echo x > f && git add f && "
-                          "git commit -qm one && echo y > g && echo z >> f";
+    const char *command =
+        "git init -q . && git config user.email a@b && git config user.name n && echo x > f && git add f && "
+        "git commit -qm one && echo y > g && echo z >> f";
     CLEANUP_JSON json_t *made = guest_rig_tool(*state, "bash", json_pack("{s:s}", "command", command));
     assert_int_equal(json_get_int(made, "exitCode", -1), 0);
     CLEANUP_JSON json_t *some = guest_rig_call(*state, "chat2shell/git_unsaved", json_object());
@@ -742,7 +806,8 @@ static void the_end_of_input_ends_every_process(void **state)
     struct guest_rig *rig = mem_alloc(sizeof(*rig));
     (void)state;
     guest_rig_start(rig);
-    const char *command = "echo $$ > a; (setsid sh -c 'trap \"\" TERM; echo $$ > b; sleep 1000' &) ; while [ ! -s b ]; do sleep 0.05; done; "
+    const char *command = "echo $$ > a; (setsid sh -c 'trap \"\" TERM; echo $$ > b; sleep 1000' &) ; while [ "
+                          "! -s b ]; do sleep 0.05; done; "
                           "echo ready; sleep 1000";
     json_decref(start_bash(rig, "s", command, 0));
     json_decref(read_bash(rig, "s", "output", 100));
@@ -788,11 +853,14 @@ static void bad_flags_exit_with_2(void **state)
     assert_int_equal(run_program("guest", (const char *const[]){NULL}), 2);
     assert_int_equal(run_program("guest", (const char *const[]){"--root", NULL}), 2);
     assert_int_equal(run_program("guest", (const char *const[]){"--root", "/tmp", NULL}), 2);
-    assert_int_equal(run_program("guest", (const char *const[]){"--root", "/tmp", "--stdio", "--port", NULL}), 2);
-    assert_int_equal(run_program("guest", (const char *const[]){"--root", "/no/such/dir", "--stdio", NULL}), 1);
+    assert_int_equal(run_program("guest", (const char *const[]){"--root", "/tmp", "--stdio", "--port", NULL}),
+                     2);
+    assert_int_equal(run_program("guest", (const char *const[]){"--root", "/no/such/dir", "--stdio", NULL}),
+                     1);
     assert_int_equal(run_program("guest", (const char *const[]){"--version", NULL}), 0);
     assert_int_equal(run_program("guest", (const char *const[]){"--help", NULL}), 0);
-    assert_int_equal(run_program("guest", (const char *const[]){"--root", "/tmp", "--stdio", NULL}), 0); // stdin is /dev/null
+    assert_int_equal(run_program("guest", (const char *const[]){"--root", "/tmp", "--stdio", NULL}),
+                     0); // stdin is /dev/null
 }
 
 static void as_sudo_it_runs_the_command_as_it_is(void **state)

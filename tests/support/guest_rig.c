@@ -104,7 +104,8 @@ json_t *guest_rig_receive(struct guest_rig *rig)
 
 int64_t guest_rig_send(struct guest_rig *rig, const char *method, json_t *params)
 {
-    CLEANUP_JSON json_t *message = json_pack("{s:s s:I s:s}", "jsonrpc", "2.0", "id", (json_int_t)++rig->last_id, "method", method);
+    CLEANUP_JSON json_t *message =
+        json_pack("{s:s s:I s:s}", "jsonrpc", "2.0", "id", (json_int_t)++rig->last_id, "method", method);
     if (params)
         json_object_set_new(message, "params", params);
     CLEANUP_FREE char *text = json_to_text(message);
@@ -161,7 +162,8 @@ static const char *first_text(const json_t *result)
 
 json_t *guest_rig_tool(struct guest_rig *rig, const char *name, json_t *args)
 {
-    CLEANUP_JSON json_t *result = guest_rig_call(rig, "tools/call", json_pack("{s:s s:o}", "name", name, "arguments", args));
+    CLEANUP_JSON json_t *result =
+        guest_rig_call(rig, "tools/call", json_pack("{s:s s:o}", "name", name, "arguments", args));
     if (json_get_bool(result, "isError", false))
         fail_msg("%s: %s", name, first_text(result));
     assert_non_null(first_text(result));
@@ -170,7 +172,8 @@ json_t *guest_rig_tool(struct guest_rig *rig, const char *name, json_t *args)
 
 char *guest_rig_tool_error(struct guest_rig *rig, const char *name, json_t *args)
 {
-    CLEANUP_JSON json_t *result = guest_rig_call(rig, "tools/call", json_pack("{s:s s:o}", "name", name, "arguments", args));
+    CLEANUP_JSON json_t *result =
+        guest_rig_call(rig, "tools/call", json_pack("{s:s s:o}", "name", name, "arguments", args));
     if (!json_get_bool(result, "isError", false))
         fail_msg("%s did not fail", name);
     const json_t *structured = json_object_get(result, "structuredContent");
