@@ -54,11 +54,8 @@ static const char *const copied_files[] = {
 };
 // Bound read-only where the host has them.
 static const char *const bound_dirs[] = {
-    "alternatives",     "ssl/certs",        "ld.so.conf.d",     "terminfo", "fonts",       "xml",
-    "sgml",             "perl",             "python3",          "python3.11", "java-17-openjdk", "java",
-    "ImageMagick-6",    "groff",            "maven/logging",    "vim",      "emacs",       "skel",
-    "gss",              "glvnd",            "OpenCL",           "texmf",    "R",           "ghc",
-    "php",              "lighttpd/conf-available",              "bash_completion.d",
+    "alternatives", "ssl/certs", "ld.so.conf.d", "terminfo", "fonts", "xml", "sgml", "perl", "python3", "python3.11",
+    "java-17-openjdk", "maven/logging", "ImageMagick-6", "php", "skel",
 };
 
 static int make_dirs(const char *root, const char *local, struct error *err)
