@@ -60,7 +60,8 @@ static int answer_holder(struct ask *ask, struct record *holder, struct error *e
         return error_set(err, ERROR_STATE, "ask again in a few seconds", "the sandbox %s of this workspace is being destroyed", holder->meta.uid);
     const struct condition *failed = record_condition(holder, CONDITION_FAILED);
     if (failed && failed->status == CONDITION_TRUE)
-        return error_set(err, ERROR_STATE, "call sandbox_destroy for it, then create again with the same workspace_id",
+        return error_set(err, ERROR_STATE, ask->is_untrusted ? "call sandbox_destroy for it, then create again with the same workspace_id"
+                                           : "replace it with `chat2shell recreate`, or delete it first",
                          "the sandbox %s of this workspace failed (%s) and blocks it", holder->meta.uid, failed->message);
     ask->outcome = record_is_true(holder, CONDITION_READY) ? SANDBOX_REUSED : SANDBOX_JOINED;
     ask->record = record_copy(holder);
@@ -93,7 +94,7 @@ static int count_and_join(struct store_tx *tx, struct ask *ask, struct error *er
     if (ask->record)
         return 0;
     if (count >= LIMIT_SANDBOXES)
-        return error_set(err, ERROR_LIMIT, "destroy one with sandbox_destroy first", "there are %d sandboxes already, the most at once", LIMIT_SANDBOXES);
+        return error_set(err, ERROR_LIMIT, ask->is_untrusted ? "destroy one with sandbox_destroy first" : "delete one first", "there are %d sandboxes already, the most at once", LIMIT_SANDBOXES);
     if (ask->is_untrusted && recent >= LIMIT_CREATES_A_MINUTE)
         return error_set(err, ERROR_LIMIT, "wait a minute and ask again", "%d sandboxes were created within a minute, the most allowed", LIMIT_CREATES_A_MINUTE);
     return 0;

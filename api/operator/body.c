@@ -14,7 +14,8 @@ void body_add_cause(json_t *causes, const char *field, const char *reason, const
     va_start(args, format);
     CLEANUP_FREE char *message = mem_vformat(format, args);
     va_end(args);
-    json_array_append_new(causes, json_pack("{s:o, s:o, s:s}", "field", json_from_text(field), "message", json_from_text(message), "reason", reason));
+    json_array_append_new(causes, json_pack("{s:o, s:o, s:s}", "field", json_from_text(field), "message",
+                                            json_from_text(message), "reason", reason));
 }
 
 static char *printable(const char *text)
@@ -23,7 +24,8 @@ static char *printable(const char *text)
     return utf8_to_printable(text, len > NAME_SHOWN_BYTES ? utf8_cut(text, NAME_SHOWN_BYTES) : len, false);
 }
 
-// ---- the object as a whole --------------------------------------------------------------------------------------------
+// ---- the object as a whole
+// --------------------------------------------------------------------------------------------
 static int check_word(const json_t *body, const char *member, const char *wanted, struct error *err)
 {
     const json_t *value = json_object_get(body, member);
@@ -31,7 +33,8 @@ static int check_word(const json_t *body, const char *member, const char *wanted
     if (!value || json_is_null(value) || (given && strcmp(given, wanted) == 0))
         return 0;
     CLEANUP_FREE char *shown = printable(given ? given : "something else than a string");
-    return error_set(err, ERROR_USAGE, NULL, "the %s in the body is %s, but this path is about %s", member, shown, wanted);
+    return error_set(err, ERROR_USAGE, NULL, "the %s in the body is %s, but this path is about %s", member,
+                     shown, wanted);
 }
 
 static int check_name(const struct record *record, const json_t *body, struct error *err)
@@ -60,7 +63,8 @@ static void check_members(const json_t *body, bool is_lenient, json_t *causes)
     }
 }
 
-// ---- fieldValidation=Ignore: what no table has is left out ---------------------------------------------------------------
+// ---- fieldValidation=Ignore: what no table has is left out
+// ---------------------------------------------------------------
 static json_t *without_unknown(const struct record *record, const char *part, const json_t *value)
 {
     CLEANUP_JSON json_t *causes = json_array();
@@ -74,7 +78,8 @@ static json_t *without_unknown(const struct record *record, const char *part, co
     json_array_foreach(causes, i, cause)
     {
         const char *field = json_get_text(cause, "field"), *reason = json_get_text(cause, "reason");
-        if (strcmp(reason, CAUSE_UNKNOWN) == 0 && strncmp(field, part, part_len) == 0 && field[part_len] == '.')
+        if (strcmp(reason, CAUSE_UNKNOWN) == 0 && strncmp(field, part, part_len) == 0 &&
+            field[part_len] == '.')
             json_object_del(copy, field + part_len + 1);
     }
     return copy;
@@ -88,7 +93,8 @@ static json_t *take_part(const struct record *record, const json_t *body, const 
     return is_lenient && json_is_object(value) ? without_unknown(record, part, value) : json_incref(value);
 }
 
-// ---- the server's own annotations ------------------------------------------------------------------------------------------
+// ---- the server's own annotations
+// ------------------------------------------------------------------------------------------
 static bool is_own(const char *key)
 {
     return strncmp(key, ANNOTATIONS_OWN_PREFIX, strlen(ANNOTATIONS_OWN_PREFIX)) == 0;
@@ -111,8 +117,8 @@ static void keep_own_annotations(struct record *record, const struct text_map *s
 int body_read(struct record *record, const json_t *body, bool is_lenient, json_t *causes, struct error *err)
 {
     const struct kind_info *info = kind_info(record->kind);
-    if (check_word(body, "apiVersion", API_GROUP "/" API_VERSION, err) < 0 || check_word(body, "kind", info->name, err) < 0 ||
-        check_name(record, body, err) < 0)
+    if (check_word(body, "apiVersion", API_GROUP "/" API_VERSION, err) < 0 ||
+        check_word(body, "kind", info->name, err) < 0 || check_name(record, body, err) < 0)
         return -1;
     CLEANUP_JSON json_t *metadata = take_part(record, body, "metadata", is_lenient);
     CLEANUP_JSON json_t *spec = take_part(record, body, "spec", is_lenient);
@@ -126,7 +132,8 @@ int body_read(struct record *record, const json_t *body, bool is_lenient, json_t
     return fields_causes_to_error(causes, err);
 }
 
-// ---- merging --------------------------------------------------------------------------------------------------------------
+// ---- merging
+// --------------------------------------------------------------------------------------------------------------
 static void merge_into(json_t *target, const json_t *patch)
 {
     const char *name;

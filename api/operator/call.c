@@ -31,26 +31,32 @@ static void call_free(struct call *call)
     operator_server_unref(server);
 }
 
-// ---- ends ---------------------------------------------------------------------------------------------------------
+// ---- ends
+// ---------------------------------------------------------------------------------------------------------
 void operator_answer(struct call *call, int status, json_t *body)
 {
     char *text = json_to_text(body);
     json_decref(body);
-    http_respond(call->http, &(struct http_reply){.status = status, .content_type = "application/json"}, text, strlen(text));
+    http_respond(call->http, &(struct http_reply){.status = status, .content_type = "application/json"}, text,
+                 strlen(text));
     call_free(call);
 }
 
 void operator_answer_text(struct call *call, int status, const char *text)
 {
     char *copy = mem_strdup(text);
-    http_respond(call->http, &(struct http_reply){.status = status, .content_type = "text/plain; charset=utf-8"}, copy, strlen(copy));
+    http_respond(call->http,
+                 &(struct http_reply){.status = status, .content_type = "text/plain; charset=utf-8"}, copy,
+                 strlen(copy));
     call_free(call);
 }
 
 static void fail(struct call *call, int http_status, const struct error *err, const json_t *causes)
 {
     bool is_of_kind = call->match.route && strstr(call->match.route->pattern, "{kind}");
-    struct status_about about = {.name = call->match.name, .kind = is_of_kind ? kind_info(call->match.kind)->plural : NULL, .causes = causes};
+    struct status_about about = {.name = call->match.name,
+                                 .kind = is_of_kind ? kind_info(call->match.kind)->plural : NULL,
+                                 .causes = causes};
     int status;
     json_t *body = status_to_json(http_status, err, &about, &status);
     operator_answer(call, status, body);
@@ -66,7 +72,8 @@ void operator_fail_with(struct call *call, const struct error *err, const json_t
     fail(call, 0, err, causes);
 }
 
-void operator_fail_as(struct call *call, int status, enum error_code code, const char *hint, const char *format, ...)
+void operator_fail_as(struct call *call, int status, enum error_code code, const char *hint,
+                      const char *format, ...)
 {
     struct error error = ERROR_INIT;
     va_list args;
@@ -77,7 +84,8 @@ void operator_fail_as(struct call *call, int status, enum error_code code, const
     fail(call, status, &error, NULL);
 }
 
-// ---- what several handlers share -----------------------------------------------------------------------------------
+// ---- what several handlers share
+// -----------------------------------------------------------------------------------
 bool operator_wants_table(const struct call *call)
 {
     if (!call->accept)
@@ -95,7 +103,8 @@ void operator_answer_record(struct call *call, int status, const struct record *
     }
     struct record *one[] = {(struct record *)record};
     operator_answer(call, status,
-                table_of_records(record->kind, one, 1, record->meta.resource_version, clock_wall(call->world->clock), call->query[QUERY_INCLUDE_OBJECT]));
+                    table_of_records(record->kind, one, 1, record->meta.resource_version,
+                                     clock_wall(call->world->clock), call->query[QUERY_INCLUDE_OBJECT]));
 }
 
 struct record *operator_resolve(struct call *call, enum kind kind)
@@ -108,7 +117,8 @@ struct record *operator_resolve(struct call *call, enum kind kind)
     return NULL;
 }
 
-// ---- waiting --------------------------------------------------------------------------------------------------------
+// ---- waiting
+// --------------------------------------------------------------------------------------------------------
 static void on_gone(void *arg)
 {
     struct call *call = arg;
@@ -120,13 +130,11 @@ static void on_gone(void *arg)
 static void run_start(void *arg)
 {
     struct call *call = arg;
-    if (call->is_gone)
-        operator_fail_as(call, 0, ERROR_CANCELLED, NULL, "the client has gone");
-    else
-        call->start(call);
+    call->start(call); // also for a client that left at once: what it asked for is done
 }
 
-void operator_wait_on_loop(struct call *call, void (*start)(struct call *call), void (*cancel)(struct call *call))
+void operator_wait_on_loop(struct call *call, void (*start)(struct call *call),
+                           void (*cancel)(struct call *call))
 {
     call->start = start;
     call->cancel = cancel;
@@ -134,16 +142,18 @@ void operator_wait_on_loop(struct call *call, void (*start)(struct call *call), 
     loop_post(call->world->loop, run_start, call);
 }
 
-// ---- start ----------------------------------------------------------------------------------------------------------
+// ---- start
+// ----------------------------------------------------------------------------------------------------------
 static int check_manager(const char *manager, struct error *err)
 {
     size_t len = strlen(manager);
     bool is_printable = len > 0 && len <= FIELD_MANAGER_MAX_BYTES;
     for (const unsigned char *c = (const unsigned char *)manager; is_printable && *c; c++)
         is_printable = *c >= 0x20 && *c != 0x7f;
-    return is_printable ? 0
-                        : error_set(err, ERROR_INVALID, "leave it out to write as '" FIELD_MANAGER_DEFAULT "'",
-                                    "fieldManager must be 1 to %d printable characters", FIELD_MANAGER_MAX_BYTES);
+    return is_printable
+               ? 0
+               : error_set(err, ERROR_INVALID, "leave it out to write as '" FIELD_MANAGER_DEFAULT "'",
+                           "fieldManager must be 1 to %d printable characters", FIELD_MANAGER_MAX_BYTES);
 }
 
 static int read_options(struct call *call, struct error *err)
@@ -151,12 +161,15 @@ static int read_options(struct call *call, struct error *err)
     const char *dry = call->query[QUERY_DRY_RUN], *validation = call->query[QUERY_FIELD_VALIDATION];
     if (call->query[QUERY_FIELD_MANAGER] && check_manager(call->query[QUERY_FIELD_MANAGER], err) < 0)
         return -1;
-    call->manager = call->query[QUERY_FIELD_MANAGER] ? call->query[QUERY_FIELD_MANAGER] : FIELD_MANAGER_DEFAULT;
+    call->manager =
+        call->query[QUERY_FIELD_MANAGER] ? call->query[QUERY_FIELD_MANAGER] : FIELD_MANAGER_DEFAULT;
     if (dry && *dry && strcmp(dry, "All") != 0)
         return error_set(err, ERROR_INVALID, "use dryRun=All", "dryRun '%.64s' is unknown", dry);
     call->is_dry_run = dry && *dry;
-    if (validation && strcmp(validation, "Strict") != 0 && strcmp(validation, "Warn") != 0 && strcmp(validation, "Ignore") != 0)
-        return error_set(err, ERROR_INVALID, "use Strict, Warn or Ignore", "fieldValidation '%.64s' is unknown", validation);
+    if (validation && strcmp(validation, "Strict") != 0 && strcmp(validation, "Warn") != 0 &&
+        strcmp(validation, "Ignore") != 0)
+        return error_set(err, ERROR_INVALID, "use Strict, Warn or Ignore",
+                         "fieldValidation '%.64s' is unknown", validation);
     call->is_lenient = validation && strcmp(validation, "Strict") != 0;
     return 0;
 }
@@ -173,15 +186,19 @@ static bool check_media_type(struct call *call)
 {
     enum body_form form = call->match.route->body;
     if (form == BODY_PATCH) {
-        if (has_media_type(call, "application/merge-patch+json") || has_media_type(call, "application/apply-patch+yaml"))
+        if (has_media_type(call, "application/merge-patch+json") ||
+            has_media_type(call, "application/apply-patch+yaml"))
             return true;
-        operator_fail_as(call, 415, ERROR_INVALID, "send application/merge-patch+json or application/apply-patch+yaml",
-                     "PATCH does not take %.100s here", call->content_type ? call->content_type : "a body without Content-Type");
+        operator_fail_as(call, 415, ERROR_INVALID,
+                         "send application/merge-patch+json or application/apply-patch+yaml",
+                         "PATCH does not take %.100s here",
+                         call->content_type ? call->content_type : "a body without Content-Type");
         return false;
     }
     if (has_media_type(call, "application/json"))
         return true;
-    operator_fail_as(call, 415, ERROR_INVALID, "send application/json", "this request does not take %.100s", call->content_type);
+    operator_fail_as(call, 415, ERROR_INVALID, "send application/json", "this request does not take %.100s",
+                     call->content_type);
     return false;
 }
 
@@ -197,7 +214,8 @@ static bool read_body(struct call *call)
     struct error err = ERROR_INIT;
     if (json_parse(bytes, len, &call->body, &err) < 0) {
         error_context(&err, "the body is not JSON");
-        operator_fail_as(call, err.code == ERROR_TOO_LARGE ? 413 : 400, err.code, "send one JSON object", "%s", err.message);
+        operator_fail_as(call, err.code == ERROR_TOO_LARGE ? 413 : 400, err.code, "send one JSON object",
+                         "%s", err.message);
         return false;
     }
     http_request_drop_body(call->http);
@@ -213,7 +231,10 @@ void operator_call_start(struct operator_server *server, struct http_request *re
     struct ucred peer = {0};
     operator_server_ref(server);
     http_request_peer(request, &peer);
-    *call = (struct call){.server = server, .world = server->world, .http = request, .principal = mem_format("operator:uid=%u", (unsigned)peer.uid)};
+    *call = (struct call){.server = server,
+                          .world = server->world,
+                          .http = request,
+                          .principal = mem_format("operator:uid=%u", (unsigned)peer.uid)};
     route_find(http_request_method(request), http_request_path(request), &call->match);
     for (size_t i = 0; i < QUERY_COUNT; i++)
         call->query[i] = mem_strdup_or_null(http_request_query(request, query_names[i]));

@@ -32,7 +32,8 @@ static void finish(struct create *create, int status, struct record *record)
     create_free(create);
 }
 
-// ---- plain creates and dry runs, in a transaction of our own ----------------------------------------------------------------
+// ---- plain creates and dry runs, in a transaction of our own
+// ----------------------------------------------------------------
 static const char *finalizer_of(const struct record *record)
 {
     switch (record->kind) {
@@ -47,7 +48,8 @@ static const char *finalizer_of(const struct record *record)
     }
 }
 
-static int make_workspace(struct store_tx *tx, const struct store_actor *actor, struct record *sandbox, struct error *err)
+static int make_workspace(struct store_tx *tx, const struct store_actor *actor, struct record *sandbox,
+                          struct error *err)
 {
     CLEANUP_RECORD struct record *workspace = record_new(KIND_WORKSPACE);
     if (tx_create(tx, actor, workspace, err) < 0)
@@ -73,7 +75,9 @@ static int create_in_tx(struct store_tx *tx, void *arg, struct error *err)
         return -1;
     if (tx_create(tx, &actor, record, err) < 0)
         return -1;
-    return create->call->is_dry_run ? error_set(err, ERROR_CANCELLED, NULL, "a dry run: nothing of this is kept") : 0;
+    return create->call->is_dry_run
+               ? error_set(err, ERROR_CANCELLED, NULL, "a dry run: nothing of this is kept")
+               : 0;
 }
 
 static void on_created(void *arg, int result, const struct error *err)
@@ -93,7 +97,8 @@ static void submit(struct create *create)
     store_submit(create->call->world->store, create_in_tx, on_created, create);
 }
 
-// ---- the kinds ----------------------------------------------------------------------------------------------------------------
+// ---- the kinds
+// ----------------------------------------------------------------------------------------------------------------
 static void on_record(void *arg, int result, struct record *record, json_t *unsaved, const struct error *err)
 {
     json_decref(unsaved);
@@ -110,11 +115,13 @@ static void create_workspace(struct create *create)
     if (spec->mode == WORKSPACE_MANAGED || call->is_dry_run)
         submit(create);
     else
-        request_host_workspace(call->world, call->principal, call->manager, spec->path, spec->mode == WORKSPACE_DIRECT ? "direct" : "clone",
-                               &create->wanted->meta, on_record, create);
+        request_host_workspace(call->world, call->principal, call->manager, spec->path,
+                               spec->mode == WORKSPACE_DIRECT ? "direct" : "clone", &create->wanted->meta,
+                               on_record, create);
 }
 
-static void on_sandbox(void *arg, int result, enum sandbox_outcome outcome, struct record *record, const struct error *err)
+static void on_sandbox(void *arg, int result, enum sandbox_outcome outcome, struct record *record,
+                       const struct error *err)
 {
     struct create *create = arg;
     struct error why = ERROR_INIT;
@@ -128,10 +135,12 @@ static void on_sandbox(void *arg, int result, enum sandbox_outcome outcome, stru
         return;
     }
     if (strcmp(record->meta.name, name) == 0)
-        error_set(&why, ERROR_EXISTS, "change it with PATCH, or delete it first", "the sandbox '%s' exists already", name);
+        error_set(&why, ERROR_EXISTS, "change it with PATCH, or delete it first",
+                  "the sandbox '%s' exists already", name);
     else
-        error_set(&why, ERROR_STATE, "delete that one first, or name another workspace", "the workspace %s is held by the sandbox '%s'",
-                  record->spec.sandbox.workspace_ref, record->meta.name);
+        error_set(&why, ERROR_STATE, "delete that one first, or name another workspace",
+                  "the workspace %s is held by the sandbox '%s'", record->spec.sandbox.workspace_ref,
+                  record->meta.name);
     record_free(record);
     fail(create, &why);
 }
@@ -167,14 +176,16 @@ static void create_exposure(struct create *create)
     if (call->is_dry_run)
         submit(create);
     else
-        request_expose_as(call->world, call->principal, call->manager, create->ref_uid, create->wanted->spec.exposure.port, &create->wanted->meta, on_record,
-                          create);
+        request_expose_as(call->world, call->principal, call->manager, create->ref_uid,
+                          create->wanted->spec.exposure.port, &create->wanted->meta, on_record, create);
 }
 
 static void refuse_approval(struct create *create)
 {
     struct error err = ERROR_INIT;
-    error_set(&err, ERROR_REFUSED, "to approve a path beforehand, create a Workspace with spec.mode and spec.path (chat2shell workspace add PATH)",
+    error_set(&err, ERROR_REFUSED,
+              "to approve a path beforehand, create a Workspace with spec.mode and spec.path (chat2shell "
+              "workspace add PATH)",
               "approvals are asked for by sandboxes and cannot be created");
     fail(create, &err);
 }
@@ -182,7 +193,8 @@ static void refuse_approval(struct create *create)
 static void refuse_session(struct create *create)
 {
     struct error err = ERROR_INIT;
-    error_set(&err, ERROR_REFUSED, "create a Sandbox: its session comes with it", "sessions are made by the daemon and cannot be created");
+    error_set(&err, ERROR_REFUSED, "create a Sandbox: its session comes with it",
+              "sessions are made by the daemon and cannot be created");
     fail(create, &err);
 }
 
@@ -199,9 +211,10 @@ static const struct creator {
     [KIND_EXPOSURE] = {create_exposure, "sandboxRef", KIND_SANDBOX, false},
 };
 
-// ---- reading --------------------------------------------------------------------------------------------------------------------
-// The body with what its reference means: the uid it was written as becomes the name, a missing one stands as a name
-// until the request has made what it refers to.
+// ---- reading
+// --------------------------------------------------------------------------------------------------------------------
+// The body with what its reference means: the uid it was written as becomes the name, a missing one stands as
+// a name until the request has made what it refers to.
 static json_t *settle_ref(struct create *create, const struct creator *creator, const char **ret_missing)
 {
     json_t *body = json_deep_copy(create->call->body), *spec = json_object_get(body, "spec");
@@ -212,10 +225,12 @@ static json_t *settle_ref(struct create *create, const struct creator *creator, 
         spec = json_object();
         json_object_set_new(body, "spec", spec);
     }
-    bool is_absent = json_is_object(spec) && (!json_object_get(spec, creator->ref_field) || json_is_null(json_object_get(spec, creator->ref_field)));
+    bool is_absent = json_is_object(spec) && (!json_object_get(spec, creator->ref_field) ||
+                                              json_is_null(json_object_get(spec, creator->ref_field)));
     if (is_absent && creator->is_ref_optional) {
         json_object_set_new(spec, creator->ref_field, json_string("new"));
-    } else if (given && store_resolve(create->call->world->store, creator->ref_kind, given, &target, &err) == 0) {
+    } else if (given &&
+               store_resolve(create->call->world->store, creator->ref_kind, given, &target, &err) == 0) {
         create->ref_uid = mem_strdup(target->meta.uid);
         json_object_set_new(spec, creator->ref_field, json_from_text(target->meta.name));
     } else if (given) {
@@ -228,15 +243,19 @@ static int read_wanted(struct create *create, const char *name, struct error *er
 {
     const struct creator *creator = &creators[create->wanted->kind];
     const char *missing = NULL;
-    CLEANUP_JSON json_t *body = creator->ref_field ? settle_ref(create, creator, &missing) : json_incref(create->call->body);
+    CLEANUP_JSON json_t *body =
+        creator->ref_field ? settle_ref(create, creator, &missing) : json_incref(create->call->body);
     mem_replace(&create->wanted->meta.name, name);
-    if (body_read(create->wanted, body, create->call->is_lenient, create->causes, err) < 0 && err->code != ERROR_INVALID)
+    if (body_read(create->wanted, body, create->call->is_lenient, create->causes, err) < 0 &&
+        err->code != ERROR_INVALID)
         return -1;
     if (create->wanted->meta.resource_version)
-        body_add_cause(create->causes, "metadata.resourceVersion", CAUSE_FORBIDDEN, "may not be specified for an object that is not there yet");
+        body_add_cause(create->causes, "metadata.resourceVersion", CAUSE_FORBIDDEN,
+                       "may not be specified for an object that is not there yet");
     if (missing && record_check_name(missing, NULL) == 0) {
         CLEANUP_FREE char *field = mem_format("spec.%s", creator->ref_field);
-        body_add_cause(create->causes, field, CAUSE_INVALID, "there is no %s '%s'", kind_info(creator->ref_kind)->singular, missing);
+        body_add_cause(create->causes, field, CAUSE_INVALID, "there is no %s '%s'",
+                       kind_info(creator->ref_kind)->singular, missing);
     }
     return fields_causes_to_error(create->causes, err);
 }

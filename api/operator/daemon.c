@@ -10,7 +10,8 @@
 #define EVENTS_READ_MAX 10000
 #define STOP_DELAY_MS 50 // so that the answer is on its way before the end begins
 
-// ---- status -----------------------------------------------------------------------------------------------------------
+// ---- status
+// -----------------------------------------------------------------------------------------------------------
 // {phase: count} of all live records of a kind.
 static json_t *count_phases(struct store *store, enum kind kind, size_t *ret_count, struct error *err)
 {
@@ -33,9 +34,10 @@ static json_t *store_to_json(struct store *store, struct error *err)
     struct store_stats stats;
     if (store_stats(store, &stats, err) < 0)
         return NULL;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b}", "revision", (json_int_t)stats.revision, "feedRows", (json_int_t)stats.feed_rows, "databaseBytes",
-                     (json_int_t)stats.database_bytes, "writes", (json_int_t)stats.writes, "freeBytes", (json_int_t)store_free_bytes(store), "isLowOnDisk",
-                     store_is_low_on_disk(store));
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b}", "revision", (json_int_t)stats.revision, "feedRows",
+                     (json_int_t)stats.feed_rows, "databaseBytes", (json_int_t)stats.database_bytes, "writes",
+                     (json_int_t)stats.writes, "freeBytes", (json_int_t)store_free_bytes(store),
+                     "isLowOnDisk", store_is_low_on_disk(store));
 }
 
 static json_t *queues_to_json(struct manager *manager)
@@ -44,8 +46,9 @@ static json_t *queues_to_json(struct manager *manager)
     size_t count = manager_get_stats(manager, stats, QUEUES_SHOWN_MAX);
     json_t *queues = json_array();
     for (size_t i = 0; i < count && i < QUEUES_SHOWN_MAX; i++)
-        json_array_append_new(queues, json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", stats[i].name, "depth", (json_int_t)stats[i].depth, "runs",
-                                                (json_int_t)stats[i].runs, "failures", (json_int_t)stats[i].failures, "retries",
+        json_array_append_new(queues, json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", stats[i].name, "depth",
+                                                (json_int_t)stats[i].depth, "runs", (json_int_t)stats[i].runs,
+                                                "failures", (json_int_t)stats[i].failures, "retries",
                                                 (json_int_t)stats[i].retries));
     return queues;
 }
@@ -64,8 +67,10 @@ static json_t *last_errors(struct store *store, struct error *err)
         if (strcmp(row->type, "Warning") != 0)
             continue;
         wall_time_format(row->last_at, at);
-        json_array_append_new(errors, json_pack("{s:s, s:s, s:s, s:s, s:o, s:I}", "at", at, "kind", row->kind, "name", row->name, "reason", row->reason,
-                                                "message", json_from_text(row->message), "count", (json_int_t)row->count));
+        json_array_append_new(errors,
+                              json_pack("{s:s, s:s, s:s, s:s, s:o, s:I}", "at", at, "kind", row->kind, "name",
+                                        row->name, "reason", row->reason, "message",
+                                        json_from_text(row->message), "count", (json_int_t)row->count));
     }
     store_events_free(rows, count);
     return errors;
@@ -77,8 +82,9 @@ static json_t *base_status(const struct call *call)
     wall_time_format(call->server->started_at, started);
     const struct config *config = call->world->config;
     int port = atomic_load(&call->server->mcp_port);
-    return json_pack("{s:s, s:i, s:s, s:s, s:{s:o, s:i}, s:o}", "version", CHAT2SHELL_VERSION, "pid", (int)getpid(), "startedAt", started, "driver",
-                     request_driver_name(call->world), "mcp", "host", json_from_text(config->host), "port", port ? port : config->port, "queues",
+    return json_pack("{s:s, s:i, s:s, s:s, s:{s:o, s:i}, s:o}", "version", CHAT2SHELL_VERSION, "pid",
+                     (int)getpid(), "startedAt", started, "driver", request_driver_name(call->world), "mcp",
+                     "host", json_from_text(config->host), "port", port ? port : config->port, "queues",
                      queues_to_json(call->world->manager));
 }
 
@@ -123,7 +129,8 @@ void status_show(struct call *call)
         operator_answer(call, 200, json_incref(status));
 }
 
-// ---- the rest -----------------------------------------------------------------------------------------------------------
+// ---- the rest
+// -----------------------------------------------------------------------------------------------------------
 static void stop_now(void *arg)
 {
     (void)arg;
@@ -144,8 +151,11 @@ void stop_daemon(struct call *call)
 
 void version_show(struct call *call)
 {
-    operator_answer(call, 200, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "major", "1", "minor", "32", "gitVersion", "v1.32.0+chat2shell-" CHAT2SHELL_VERSION,
-                                     "gitTreeState", "clean", "compiler", "gcc", "platform", "linux", "chat2shellVersion", CHAT2SHELL_VERSION));
+    operator_answer(call, 200,
+                    json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "major", "1", "minor", "32",
+                              "gitVersion", "v1.32.0+chat2shell-" CHAT2SHELL_VERSION, "gitTreeState", "clean",
+                              "compiler", "gcc", "platform", "linux", "chat2shellVersion",
+                              CHAT2SHELL_VERSION));
 }
 
 void health_show(struct call *call)
@@ -153,7 +163,8 @@ void health_show(struct call *call)
     operator_answer_text(call, 200, "ok");
 }
 
-static void on_workspace(void *arg, int result, struct record *record, json_t *unsaved, const struct error *err)
+static void on_workspace(void *arg, int result, struct record *record, json_t *unsaved,
+                         const struct error *err)
 {
     struct call *call = arg;
     json_decref(unsaved);
@@ -169,7 +180,9 @@ void workspaces_add(struct call *call)
     const char *path = json_get_text(call->body, "path"), *mode = json_get_text(call->body, "mode");
     const json_t *given = json_object_get(call->body, "mode");
     if (!path || (given && !json_is_null(given) && !mode))
-        operator_fail_as(call, 0, ERROR_INVALID, "send {\"path\": \"/absolute/path\", \"mode\": \"clone\"}", "path must be a string, and mode too if it is given");
+        operator_fail_as(call, 0, ERROR_INVALID, "send {\"path\": \"/absolute/path\", \"mode\": \"clone\"}",
+                         "path must be a string, and mode too if it is given");
     else
-        request_host_workspace(call->world, call->principal, call->manager, path, mode, NULL, on_workspace, call);
+        request_host_workspace(call->world, call->principal, call->manager, path, mode, NULL, on_workspace,
+                               call);
 }

@@ -1,4 +1,5 @@
-// An approval's decision by PUT or PATCH. Approving is answered once the workspace that it makes is named in its status.
+// An approval's decision by PUT or PATCH. Approving is answered once the workspace that it makes is named in
+// its status.
 #include "api/operator/update.h"
 #include "controller/base/memory.h"
 #include <string.h>
@@ -34,19 +35,23 @@ void decision_start(struct update *update)
     struct world *world = call->world;
     if (update->decision == APPROVAL_PENDING) {
         struct error err = ERROR_INIT;
-        error_set(&err, ERROR_STATE, "delete the approval to take the decision back; a new request asks again", "a decision cannot be undone by clearing it");
+        error_set(&err, ERROR_STATE,
+                  "delete the approval to take the decision back; a new request asks again",
+                  "a decision cannot be undone by clearing it");
         update_fail(update, &err);
         return;
     }
     update->deadline.ms = clock_boot(world->clock).ms + SETTLE_MS;
-    request_decision(world, call->principal, call->manager, update->uid, update->decision == APPROVAL_APPROVED ? "approved" : "rejected", update->shown,
+    request_decision(world, call->principal, call->manager, update->uid,
+                     update->decision == APPROVAL_APPROVED ? "approved" : "rejected", update->shown,
                      update->reason, on_decided, update);
 }
 
 static bool is_settled(const struct record *approval)
 {
-    return approval->spec.approval.decision != APPROVAL_APPROVED || approval->status.approval.workspace_ref || approval->meta.deletion_at.ms ||
-           record_is_false(approval, CONDITION_VALID) || record_is_true(approval, CONDITION_REVOKED);
+    return approval->spec.approval.decision != APPROVAL_APPROVED || approval->status.approval.workspace_ref ||
+           approval->meta.deletion_at.ms || record_is_false(approval, CONDITION_VALID) ||
+           record_is_true(approval, CONDITION_REVOKED);
 }
 
 static void read_again(void *arg)
@@ -79,7 +84,8 @@ void decision_settle(struct update *update)
         update_finish(update);
         return;
     }
-    update->waiter = store_wait(world->store, world->loop, update->uid, record->meta.resource_version, update->deadline, on_change, update);
+    update->waiter = store_wait(world->store, world->loop, update->uid, record->meta.resource_version,
+                                update->deadline, on_change, update);
 }
 
 void decision_cancel(struct update *update)

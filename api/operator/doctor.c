@@ -4,8 +4,10 @@
 
 static json_t *finding_to_json(const struct finding *finding)
 {
-    static const char *const levels[] = {[FINDING_PASS] = "pass", [FINDING_WARN] = "warn", [FINDING_FAIL] = "fail"};
-    json_t *json = json_pack("{s:s, s:o, s:o}", "level", levels[finding->level], "check", json_from_text(finding->check), "what", json_from_text(finding->what));
+    static const char *const levels[] = {
+        [FINDING_PASS] = "pass", [FINDING_WARN] = "warn", [FINDING_FAIL] = "fail"};
+    json_t *json = json_pack("{s:s, s:o, s:o}", "level", levels[finding->level], "check",
+                             json_from_text(finding->check), "what", json_from_text(finding->what));
     if (finding->fix)
         json_object_set_new(json, "fix", json_from_text(finding->fix));
     return json;
@@ -23,7 +25,8 @@ static json_t *port_finding(const struct call *call)
     int port = atomic_load(&call->server->mcp_port);
     const struct config *config = call->world->config;
     if (!port)
-        return own_finding("fail", "port", "the MCP endpoint is not served", "look into the daemon's log and start it again");
+        return own_finding("fail", "port", "the MCP endpoint is not served",
+                           "look into the daemon's log and start it again");
     CLEANUP_FREE char *what = mem_format("MCP is served on http://%s:%d/mcp", config->host, port);
     return own_finding("pass", "port", what, NULL);
 }

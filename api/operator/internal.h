@@ -1,9 +1,9 @@
 // What the files of api/operator share. Not for others.
 //
-// Life of a call: made when its request is complete, routed to a handler, ended by exactly one of operator_answer,
-// operator_fail and their kin, which frees it. A call belongs to one thread at a time: the HTTP thread inside its handler,
-// then whoever it was handed to (a store transaction, a request's callback, the loop). Nothing here writes or blocks
-// on an HTTP thread.
+// Life of a call: made when its request is complete, routed to a handler, ended by exactly one of
+// operator_answer, operator_fail and their kin, which frees it. A call belongs to one thread at a time: the
+// HTTP thread inside its handler, then whoever it was handed to (a store transaction, a request's callback,
+// the loop). Nothing here writes or blocks on an HTTP thread.
 #pragma once
 #include "api/http/http.h"
 #include "api/operator/operator.h"
@@ -30,9 +30,10 @@ struct operator_server {
 void operator_server_ref(struct operator_server *server);
 void operator_server_unref(struct operator_server *server);
 
-// ---- routes.c ----------------------------------------------------------------------------------------------------
+// ---- routes.c
+// ----------------------------------------------------------------------------------------------------
 enum body_form {
-    BODY_NONE,   // ignored
+    BODY_NONE, // ignored
     BODY_OPTIONAL,
     BODY_OBJECT, // a JSON object is required
     BODY_PATCH,  // of the media types of PATCH
@@ -53,7 +54,8 @@ void route_match_clear(struct route_match *match);
 void route_find(const char *method, const char *path, struct route_match *ret);
 const struct route *route_table(size_t *ret_count);
 
-// ---- call.c ------------------------------------------------------------------------------------------------------
+// ---- call.c
+// ------------------------------------------------------------------------------------------------------
 enum query {
     QUERY_DRY_RUN,
     QUERY_FIELD_MANAGER,
@@ -84,37 +86,44 @@ struct call {
     void *state; // of the handler; freed by it
 };
 void operator_call_start(struct operator_server *server, struct http_request *request);
-// From here on the call lives on the loop thread: start runs there, and cancel (NULL allowed) when the client hung up
-// or the server stops. Both must see to it that the call is answered in the end, on the loop thread. In handlers only.
-void operator_wait_on_loop(struct call *call, void (*start)(struct call *call), void (*cancel)(struct call *call));
+// From here on the call lives on the loop thread: start runs there (also if the client left at once), and
+// cancel (NULL allowed) when the client hung up or the server stops. Both must see to it that the call is
+// answered in the end, on the loop thread. In handlers only.
+void operator_wait_on_loop(struct call *call, void (*start)(struct call *call),
+                           void (*cancel)(struct call *call));
 // The ends. body: taken.
 void operator_answer(struct call *call, int status, json_t *body);
 void operator_answer_text(struct call *call, int status, const char *text);
 void operator_fail(struct call *call, const struct error *err);
 void operator_fail_with(struct call *call, const struct error *err, const json_t *causes);
-void operator_fail_as(struct call *call, int status, enum error_code code, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+void operator_fail_as(struct call *call, int status, enum error_code code, const char *hint,
+                      const char *format, ...) __attribute__((format(printf, 5, 6)));
 bool operator_wants_table(const struct call *call);
 // Answers with one object (or its Table).
 void operator_answer_record(struct call *call, int status, const struct record *record);
 // The live record that the path names; on failure the call is answered and NULL returned.
 struct record *operator_resolve(struct call *call, enum kind kind);
 
-// ---- status.c ----------------------------------------------------------------------------------------------------
+// ---- status.c
+// ----------------------------------------------------------------------------------------------------
 struct status_about { // all may be NULL
     const char *name, *kind;
     const json_t *causes;
 };
-// A failure as Kubernetes' Status. http_status 0: by the error's code; unknown fields among the causes make it 400.
-json_t *status_to_json(int http_status, const struct error *err, const struct status_about *about, int *ret_http_status);
+// A failure as Kubernetes' Status. http_status 0: by the error's code; unknown fields among the causes make
+// it 400.
+json_t *status_to_json(int http_status, const struct error *err, const struct status_about *about,
+                       int *ret_http_status);
 
-// ---- table.c -----------------------------------------------------------------------------------------------------
-json_t *table_of_records(enum kind kind, struct record *const *records, size_t count, int64_t revision, struct wall_time now,
-                         const char *include_object);
+// ---- table.c
+// -----------------------------------------------------------------------------------------------------
+json_t *table_of_records(enum kind kind, struct record *const *records, size_t count, int64_t revision,
+                         struct wall_time now, const char *include_object);
 #define AGE_TEXT_SIZE 32
 void age_format(int64_t ms, char text[AGE_TEXT_SIZE]); // "45s", "3m12s", "5h", "2d"
 
-// ---- handlers ----------------------------------------------------------------------------------------------------
+// ---- handlers
+// ----------------------------------------------------------------------------------------------------
 void objects_list(struct call *call);
 void objects_get(struct call *call);
 void objects_create(struct call *call);

@@ -19,7 +19,8 @@ static void filter(struct record_list *list, const struct selector *labels, cons
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct record *record = list->items[i];
-        if (selector_fits_labels(labels, &record->meta.labels) && selector_fits_fields(fields, get_field, record))
+        if (selector_fits_labels(labels, &record->meta.labels) &&
+            selector_fits_fields(fields, get_field, record))
             list->items[kept++] = record;
         else
             record_free(record);
@@ -29,22 +30,26 @@ static void filter(struct record_list *list, const struct selector *labels, cons
 
 static json_t *list_to_json(enum kind kind, const struct record_list *list, int64_t revision)
 {
-    CLEANUP_FREE char *name = mem_format("%sList", kind_info(kind)->name), *version = mem_format("%" PRId64, revision);
+    CLEANUP_FREE char *name = mem_format("%sList", kind_info(kind)->name),
+                      *version = mem_format("%" PRId64, revision);
     json_t *items = json_array();
     for (size_t i = 0; i < list->count; i++)
         json_array_append_new(items, record_to_json(list->items[i]));
-    return json_pack("{s:s, s:s, s:{s:s}, s:o}", "kind", name, "apiVersion", API_GROUP "/" API_VERSION, "metadata", "resourceVersion", version, "items", items);
+    return json_pack("{s:s, s:s, s:{s:s}, s:o}", "kind", name, "apiVersion", API_GROUP "/" API_VERSION,
+                     "metadata", "resourceVersion", version, "items", items);
 }
 
 static bool is_served(struct call *call)
 {
     const char *watch = call->query[QUERY_WATCH], *next = call->query[QUERY_CONTINUE];
     if (watch && strcmp(watch, "false") != 0 && strcmp(watch, "0") != 0) {
-        operator_fail_as(call, 0, ERROR_UNSUPPORTED, "list again, or wait for the object's status", "watches are not served by this version");
+        operator_fail_as(call, 0, ERROR_UNSUPPORTED, "list again, or wait for the object's status",
+                         "watches are not served by this version");
         return false;
     }
     if (next && *next) {
-        operator_fail_as(call, 0, ERROR_EXPIRED, "list again without it", "this continue token is not one of this server's: lists come whole");
+        operator_fail_as(call, 0, ERROR_EXPIRED, "list again without it",
+                         "this continue token is not one of this server's: lists come whole");
         return false;
     }
     return true;
@@ -67,9 +72,10 @@ void objects_list(struct call *call)
         return;
     }
     filter(&list, &labels, &fields);
-    json_t *body = operator_wants_table(call) ? table_of_records(kind, list.items, list.count, revision, clock_wall(call->world->clock),
-                                                             call->query[QUERY_INCLUDE_OBJECT])
-                                          : list_to_json(kind, &list, revision);
+    json_t *body = operator_wants_table(call)
+                       ? table_of_records(kind, list.items, list.count, revision,
+                                          clock_wall(call->world->clock), call->query[QUERY_INCLUDE_OBJECT])
+                       : list_to_json(kind, &list, revision);
     record_list_free(&list);
     operator_answer(call, 200, body);
 }

@@ -19,8 +19,10 @@ static void apply(struct call *call)
     CLEANUP_RECORD struct record *record = NULL;
     struct error err = ERROR_INIT, ignored = ERROR_INIT;
     struct store *store = call->world->store;
-    if (store_get(store, call->match.kind, call->match.name, &record, &err) < 0 && err.code == ERROR_NOT_FOUND &&
-        store_get_uid(store, call->match.kind, call->match.name, &record, &ignored) == 0 && record->meta.removed_at.ms) {
+    if (store_get(store, call->match.kind, call->match.name, &record, &err) < 0 &&
+        err.code == ERROR_NOT_FOUND &&
+        store_get_uid(store, call->match.kind, call->match.name, &record, &ignored) == 0 &&
+        record->meta.removed_at.ms) {
         record_free(record);
         record = NULL;
     }
@@ -34,7 +36,8 @@ static void apply(struct call *call)
 
 void objects_patch(struct call *call)
 {
-    if (strncasecmp(call->content_type, "application/apply-patch+yaml", strlen("application/apply-patch+yaml")) == 0) {
+    if (strncasecmp(call->content_type, "application/apply-patch+yaml",
+                    strlen("application/apply-patch+yaml")) == 0) {
         apply(call);
         return;
     }
@@ -48,7 +51,8 @@ void objects_create(struct call *call)
     create_start(call, NULL);
 }
 
-// ---- delete ---------------------------------------------------------------------------------------------------------------
+// ---- delete
+// ---------------------------------------------------------------------------------------------------------------
 static void on_deleted(void *arg, int result, struct record *record, json_t *unsaved, const struct error *err)
 {
     struct call *call = arg;
@@ -69,7 +73,8 @@ static int read_version(const json_t *preconditions, int64_t *ret, struct error 
     errno = 0;
     *ret = strtoll(text, &end, 10);
     if (errno || *end || text[0] < '0' || text[0] > '9')
-        return error_set(err, ERROR_USAGE, "give the version that the server showed", "preconditions.resourceVersion is not a version");
+        return error_set(err, ERROR_USAGE, "give the version that the server showed",
+                         "preconditions.resourceVersion is not a version");
     return 0;
 }
 
@@ -78,7 +83,8 @@ static int check_uid(const json_t *preconditions, const struct record *record, s
     const char *uid = json_get_text(preconditions, "uid");
     if (!uid || strcmp(uid, record->meta.uid) == 0)
         return 0;
-    return error_set(err, ERROR_CONFLICT, "look at what has the name now", "the precondition on the uid does not hold: %s is another object now",
+    return error_set(err, ERROR_CONFLICT, "look at what has the name now",
+                     "the precondition on the uid does not hold: %s is another object now",
                      record->meta.name);
 }
 
@@ -96,5 +102,7 @@ void objects_delete(struct call *call)
         return;
     }
     bool is_dry = call->is_dry_run || json_array_size(dry) > 0;
-    (is_dry ? request_delete_dry_run : request_delete)(call->world, call->principal, call->manager, record->kind, record->meta.uid, version, on_deleted, call);
+    (is_dry ? request_delete_dry_run : request_delete)(call->world, call->principal, call->manager,
+                                                       record->kind, record->meta.uid, version, on_deleted,
+                                                       call);
 }

@@ -14,7 +14,8 @@
 // A Workspace of a host mode made by POST is pre-approved by its operator (request_host_workspace). An Approval's decision is
 // spec.decision, by PATCH or PUT (request_decision); approving waits until status.workspaceRef is set (at most 10 s).
 //   GET    /api/v1/namespaces/default/events?fieldSelector=involvedObject.uid=UID     core v1 Events
-// Failures are kind Status with reason, code, message, details.causes[]; our hint is details.hint.
+// Failures are kind Status with reason, code, message, details.causes[]; our hint is details.hint, our own word
+// for what went wrong details.code (controller/base/error.h).
 //
 // chat2shell's own, under /chat2shell/v1 (JSON):
 //   GET    /status                     {version, pid, startedAt, driver, mcp: {host, port}, sandboxes: {running: n, …}, approvalsPending,

@@ -62,7 +62,8 @@ static void take_text(char **to, const char *segment, size_t len)
     *to = mem_strndup(segment, len);
 }
 
-static bool fits_segment(const char *pattern, size_t pattern_len, const char *segment, size_t len, struct route_match *match)
+static bool fits_segment(const char *pattern, size_t pattern_len, const char *segment, size_t len,
+                         struct route_match *match)
 {
     if (pattern[0] != '{')
         return pattern_len == len && memcmp(pattern, segment, len) == 0;

@@ -24,7 +24,8 @@ static struct selector_term *add_term(struct selector *selector, char *key, enum
     return term;
 }
 
-// ---- reading --------------------------------------------------------------------------------------------------------
+// ---- reading
+// --------------------------------------------------------------------------------------------------------
 static void skip_blanks(const char **at)
 {
     *at += strspn(*at, " \t");
@@ -42,8 +43,8 @@ static char *take_word(const char **at)
 
 static int word_wrong(const char *text, const char *at, const char *what, struct error *err)
 {
-    return error_set(err, ERROR_USAGE, "write it like: app=web,tier!=test,env in (dev,stage),owner,!legacy", "labelSelector '%.100s': %s at '%.40s'", text,
-                     what, at);
+    return error_set(err, ERROR_USAGE, "write it like: app=web,tier!=test,env in (dev,stage),owner,!legacy",
+                     "labelSelector '%.100s': %s at '%.40s'", text, what, at);
 }
 
 static int check_key(const char *text, const char *key, struct error *err)
@@ -96,7 +97,8 @@ static int take_label_term(const char *text, const char **at, struct selector *s
     skip_blanks(at);
     bool is_absent = **at == '!';
     *at += is_absent;
-    struct selector_term *term = add_term(selector, take_word(at), is_absent ? SELECTOR_ABSENT : SELECTOR_EXISTS);
+    struct selector_term *term =
+        add_term(selector, take_word(at), is_absent ? SELECTOR_ABSENT : SELECTOR_EXISTS);
     if (check_key(text, term->key, err) < 0 || (!is_absent && take_operator(text, at, term, err) < 0))
         return -1;
     for (size_t i = 0; i < term->values.count; i++)
@@ -109,7 +111,8 @@ static int check_size(const char *name, const char *text, size_t count, struct e
 {
     if (count <= SELECTOR_MAX_TERMS && strlen(text) <= SELECTOR_MAX_BYTES)
         return 0;
-    return error_set(err, ERROR_USAGE, "ask for less at once", "%s has more than %d terms or %d bytes", name, SELECTOR_MAX_TERMS, SELECTOR_MAX_BYTES);
+    return error_set(err, ERROR_USAGE, "ask for less at once", "%s has more than %d terms or %d bytes", name,
+                     SELECTOR_MAX_TERMS, SELECTOR_MAX_BYTES);
 }
 
 static int parse_labels(const char *text, struct selector *selector, struct error *err)
@@ -117,7 +120,8 @@ static int parse_labels(const char *text, struct selector *selector, struct erro
     const char *at = text;
     skip_blanks(&at);
     while (*at) {
-        if (check_size("labelSelector", text, selector->count + 1, err) < 0 || take_label_term(text, &at, selector, err) < 0)
+        if (check_size("labelSelector", text, selector->count + 1, err) < 0 ||
+            take_label_term(text, &at, selector, err) < 0)
             return -1;
         if (!*at)
             return 0;
@@ -150,7 +154,8 @@ static int word_fields(const char *given, const char *const *fields, struct erro
     return error_hint(err, "use FIELD=VALUE or FIELD!=VALUE with one of: %s", buffer_text(&known));
 }
 
-static int take_field_term(const char *text, size_t len, const char *const *fields, struct selector *selector, struct error *err)
+static int take_field_term(const char *text, size_t len, const char *const *fields, struct selector *selector,
+                           struct error *err)
 {
     CLEANUP_FREE char *term_text = mem_strndup(text, len);
     size_t key_len = strcspn(term_text, "=!");
@@ -162,19 +167,22 @@ static int take_field_term(const char *text, size_t len, const char *const *fiel
     CLEANUP_FREE char *key = mem_strndup(term_text, key_len);
     for (size_t i = 0; fields[i]; i++)
         if (strcmp(fields[i], key) == 0) {
-            struct selector_term *term = add_term(selector, TAKE_PTR(key), is_not ? SELECTOR_NOT_IN : SELECTOR_IN);
+            struct selector_term *term =
+                add_term(selector, TAKE_PTR(key), is_not ? SELECTOR_NOT_IN : SELECTOR_IN);
             text_list_add(&term->values, value);
             return 0;
         }
     return word_fields(key, fields, err);
 }
 
-int selector_parse_fields(const char *text, const char *const *fields, struct selector *ret, struct error *err)
+int selector_parse_fields(const char *text, const char *const *fields, struct selector *ret,
+                          struct error *err)
 {
     CLEANUP(selector_clear) struct selector selector = {0};
     for (const char *at = text ? text : ""; *at; at += *at == ',') {
         size_t len = strcspn(at, ",");
-        if (check_size("fieldSelector", text, selector.count + 1, err) < 0 || take_field_term(at, len, fields, &selector, err) < 0)
+        if (check_size("fieldSelector", text, selector.count + 1, err) < 0 ||
+            take_field_term(at, len, fields, &selector, err) < 0)
             return -1;
         at += len;
     }
@@ -183,7 +191,8 @@ int selector_parse_fields(const char *text, const char *const *fields, struct se
     return 0;
 }
 
-// ---- asking ---------------------------------------------------------------------------------------------------------
+// ---- asking
+// ---------------------------------------------------------------------------------------------------------
 static bool fits_term(const struct selector_term *term, const char *value)
 {
     switch (term->op) {
@@ -207,7 +216,8 @@ bool selector_fits_labels(const struct selector *selector, const struct text_map
     return true;
 }
 
-bool selector_fits_fields(const struct selector *selector, const char *(*get)(const void *arg, const char *field), const void *arg)
+bool selector_fits_fields(const struct selector *selector,
+                          const char *(*get)(const void *arg, const char *field), const void *arg)
 {
     for (size_t i = 0; i < selector->count; i++)
         if (!fits_term(&selector->terms[i], get(arg, selector->terms[i].key)))

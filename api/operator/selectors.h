@@ -20,9 +20,11 @@ void selector_clear(struct selector *selector);
 // "a=b,c!=d,e in (x, y),f notin (z),g,!h". text NULL or "": everything. ERROR_USAGE.
 int selector_parse_labels(const char *text, struct selector *ret, struct error *err);
 // "metadata.name=x,metadata.uid!=y". `fields`: the ones that exist, NULL at the end. ERROR_USAGE.
-int selector_parse_fields(const char *text, const char *const *fields, struct selector *ret, struct error *err);
+int selector_parse_fields(const char *text, const char *const *fields, struct selector *ret,
+                          struct error *err);
 bool selector_fits_labels(const struct selector *selector, const struct text_map *labels);
 // get answers a field's value ("" = absent).
-bool selector_fits_fields(const struct selector *selector, const char *(*get)(const void *arg, const char *field), const void *arg);
+bool selector_fits_fields(const struct selector *selector,
+                          const char *(*get)(const void *arg, const char *field), const void *arg);
 // The value that the field must have, or NULL if the selector leaves it open.
 const char *selector_wanted(const struct selector *selector, const char *field);

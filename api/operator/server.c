@@ -37,7 +37,8 @@ void operator_server_unref(struct operator_server *server)
         server_free(server);
 }
 
-// ---- before the body ------------------------------------------------------------------------------------------------
+// ---- before the body
+// ------------------------------------------------------------------------------------------------
 static bool refuse(struct http_refusal *refusal, int status, const char *allow)
 {
     refusal->status = status;
@@ -50,11 +51,13 @@ static bool check_head(void *arg, struct http_request *request, struct http_refu
     const struct operator_server *server = arg;
     struct ucred peer;
     if (!http_request_peer(request, &peer)) {
-        error_set(&refusal->error, ERROR_REFUSED, NULL, "the kernel does not say who is at the other end of this connection");
+        error_set(&refusal->error, ERROR_REFUSED, NULL,
+                  "the kernel does not say who is at the other end of this connection");
         return refuse(refusal, 403, NULL);
     }
     if (peer_check(http_request_socket(request), &peer, server->uid, &refusal->error) < 0) {
-        log_warning("operator API: refused process %ld of uid %u: %s", (long)peer.pid, (unsigned)peer.uid, refusal->error.message);
+        log_warning("operator API: refused process %ld of uid %u: %s", (long)peer.pid, (unsigned)peer.uid,
+                    refusal->error.message);
         return refuse(refusal, 403, NULL);
     }
     struct route_match match;
@@ -65,10 +68,12 @@ static bool check_head(void *arg, struct http_request *request, struct http_refu
     if (is_known)
         return true;
     if (allow) {
-        error_set(&refusal->error, ERROR_UNSUPPORTED, NULL, "this path does not take %s, only %s", http_request_method(request), allow);
+        error_set(&refusal->error, ERROR_UNSUPPORTED, NULL, "this path does not take %s, only %s",
+                  http_request_method(request), allow);
         return refuse(refusal, 405, allow);
     }
-    error_set(&refusal->error, ERROR_NOT_FOUND, NULL, "there is no such path here: %.200s", http_request_path(request));
+    error_set(&refusal->error, ERROR_NOT_FOUND, NULL, "there is no such path here: %.200s",
+              http_request_path(request));
     return refuse(refusal, 404, NULL);
 }
 
@@ -84,7 +89,8 @@ static void handle(void *arg, struct http_request *request)
     operator_call_start(arg, request);
 }
 
-// ---- start and stop ---------------------------------------------------------------------------------------------------
+// ---- start and stop
+// ---------------------------------------------------------------------------------------------------
 static int listen_and_start(struct operator_server *server, struct error *err)
 {
     CLEANUP_CLOSE int dir_fd = -1;

@@ -10,11 +10,10 @@ static const char *reason_of_status(int http_status, const char *fallback)
         int http_status;
         const char *reason;
     } table[] = {
-        {400, "BadRequest"},       {403, "Forbidden"},
-        {404, "NotFound"},         {405, "MethodNotAllowed"},
-        {406, "NotAcceptable"},    {413, "RequestEntityTooLarge"},
-        {415, "UnsupportedMediaType"}, {422, "Invalid"},
-        {501, "NotImplemented"},   {503, "ServiceUnavailable"},
+        {400, "BadRequest"},           {403, "Forbidden"},     {404, "NotFound"},
+        {405, "MethodNotAllowed"},     {406, "NotAcceptable"}, {413, "RequestEntityTooLarge"},
+        {415, "UnsupportedMediaType"}, {422, "Invalid"},       {501, "NotImplemented"},
+        {503, "ServiceUnavailable"},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
         if (table[i].http_status == http_status)
@@ -43,6 +42,7 @@ static json_t *details_to_json(const struct error *err, const struct status_abou
         json_set_text(details, "group", API_GROUP);
         json_set_text(details, "kind", about->kind);
     }
+    json_set_text(details, "code", error_meaning(err->code)->name); // finer than the reason
     if (json_array_size(about->causes))
         json_object_set_new(details, "causes", json_deep_copy(about->causes));
     if (err->hint[0])
@@ -50,14 +50,16 @@ static json_t *details_to_json(const struct error *err, const struct status_abou
     return details;
 }
 
-json_t *status_to_json(int http_status, const struct error *err, const struct status_about *about, int *ret_http_status)
+json_t *status_to_json(int http_status, const struct error *err, const struct status_about *about,
+                       int *ret_http_status)
 {
     static const struct status_about nothing = {0};
     const struct error_meaning *meaning = error_meaning(err->code);
     about = about ? about : &nothing;
     int status = http_status ? http_status : has_unknown(about->causes) ? 400 : meaning->http_status;
-    json_t *json = json_pack("{s:s, s:s, s:{}, s:s, s:o, s:s, s:i}", "kind", "Status", "apiVersion", "v1", "metadata", "status", "Failure", "message",
-                             json_from_text(err->message), "reason", reason_of_status(status, meaning->reason), "code", status);
+    json_t *json = json_pack("{s:s, s:s, s:{}, s:s, s:o, s:s, s:i}", "kind", "Status", "apiVersion", "v1",
+                             "metadata", "status", "Failure", "message", json_from_text(err->message),
+                             "reason", reason_of_status(status, meaning->reason), "code", status);
     json_object_set_new(json, "details", details_to_json(err, about));
     if (ret_http_status)
         *ret_http_status = status;

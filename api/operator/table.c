@@ -24,9 +24,11 @@ void age_format(int64_t ms, char text[AGE_TEXT_SIZE])
         snprintf(text, AGE_TEXT_SIZE, "%" PRId64 "d", days);
 }
 
-static json_t *make_column(const char *name, const char *type, const char *format, const char *doc, int priority)
+static json_t *make_column(const char *name, const char *type, const char *format, const char *doc,
+                           int priority)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:i}", "name", name, "type", type, "format", format, "description", doc, "priority", priority);
+    return json_pack("{s:s, s:s, s:s, s:s, s:i}", "name", name, "type", type, "format", format, "description",
+                     doc, "priority", priority);
 }
 
 static bool is_number(const struct field *field)
@@ -37,7 +39,8 @@ static bool is_number(const struct field *field)
 // The phase stands first among the columns, behind the name: it is what people look for.
 typedef void column_fn(const struct field *field, const json_t *from, void *arg);
 
-static void each_of(const struct field_table *table, const json_t *from, bool is_phase, column_fn *fn, void *arg)
+static void each_of(const struct field_table *table, const json_t *from, bool is_phase, column_fn *fn,
+                    void *arg)
 {
     for (size_t i = 0; i < table->count; i++)
         if (table->fields[i].column && (strcmp(table->fields[i].name, "phase") == 0) == is_phase)
@@ -54,7 +57,8 @@ static void each_column(enum kind kind, const json_t *spec, const json_t *status
 static void add_column(const struct field *field, const json_t *from, void *columns)
 {
     (void)from;
-    json_array_append_new(columns, make_column(field->column, is_number(field) ? "integer" : "string", "", field->doc, field->column_priority));
+    json_array_append_new(columns, make_column(field->column, is_number(field) ? "integer" : "string", "",
+                                               field->doc, field->column_priority));
 }
 
 static void add_cell(const struct field *field, const json_t *from, void *cells)
@@ -73,7 +77,8 @@ static void add_cell(const struct field *field, const json_t *from, void *cells)
 static json_t *columns_of(enum kind kind)
 {
     json_t *columns = json_array();
-    json_array_append_new(columns, make_column("Name", "string", "name", "Name, unique among the objects of the kind.", 0));
+    json_array_append_new(
+        columns, make_column("Name", "string", "name", "Name, unique among the objects of the kind.", 0));
     each_column(kind, NULL, NULL, add_column, columns);
     json_array_append_new(columns, make_column("Age", "string", "", "Time since it was made.", 0));
     return columns;
@@ -85,24 +90,28 @@ static json_t *row_of(const struct record *record, struct wall_time now, const c
     json_t *cells = json_array(), *row = json_object();
     char age[AGE_TEXT_SIZE];
     json_array_append_new(cells, json_from_text(record->meta.name));
-    each_column(record->kind, json_object_get(object, "spec"), json_object_get(object, "status"), add_cell, cells);
+    each_column(record->kind, json_object_get(object, "spec"), json_object_get(object, "status"), add_cell,
+                cells);
     age_format(now.ms - record->meta.created_at.ms, age);
     json_array_append_new(cells, json_from_text(age));
     json_object_set_new(row, "cells", cells);
     if (include_object && strcmp(include_object, "Object") == 0)
         json_object_set(row, "object", object);
     else if (!include_object || strcmp(include_object, "None") != 0)
-        json_object_set_new(row, "object", json_pack("{s:s, s:s, s:O}", "kind", "PartialObjectMetadata", "apiVersion", "meta.k8s.io/v1", "metadata",
-                                                     json_object_get(object, "metadata")));
+        json_object_set_new(row, "object",
+                            json_pack("{s:s, s:s, s:O}", "kind", "PartialObjectMetadata", "apiVersion",
+                                      "meta.k8s.io/v1", "metadata", json_object_get(object, "metadata")));
     return row;
 }
 
-json_t *table_of_records(enum kind kind, struct record *const *records, size_t count, int64_t revision, struct wall_time now, const char *include_object)
+json_t *table_of_records(enum kind kind, struct record *const *records, size_t count, int64_t revision,
+                         struct wall_time now, const char *include_object)
 {
     CLEANUP_FREE char *version = mem_format("%" PRId64, revision);
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(rows, row_of(records[i], now, include_object));
-    return json_pack("{s:s, s:s, s:{s:s}, s:o, s:o}", "kind", "Table", "apiVersion", "meta.k8s.io/v1", "metadata", "resourceVersion", version,
-                     "columnDefinitions", columns_of(kind), "rows", rows);
+    return json_pack("{s:s, s:s, s:{s:s}, s:o, s:o}", "kind", "Table", "apiVersion", "meta.k8s.io/v1",
+                     "metadata", "resourceVersion", version, "columnDefinitions", columns_of(kind), "rows",
+                     rows);
 }

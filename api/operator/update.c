@@ -1,5 +1,5 @@
-// PUT and PATCH. The body is applied to the record as it is inside the transaction, so no change in between is lost.
-// A dry run does the same and undoes it: what it says is what would have happened.
+// PUT and PATCH. The body is applied to the record as it is inside the transaction, so no change in between
+// is lost. A dry run does the same and undoes it: what it says is what would have happened.
 #include "api/operator/update.h"
 #include "api/operator/body.h"
 #include "controller/base/memory.h"
@@ -30,26 +30,31 @@ void update_fail(struct update *update, const struct error *err)
     update_free(update);
 }
 
-// ---- inside the transaction -----------------------------------------------------------------------------------------------
-static int read_wanted(struct update *update, const struct record *current, struct record *wanted, struct error *err)
+// ---- inside the transaction
+// -----------------------------------------------------------------------------------------------
+static int read_wanted(struct update *update, const struct record *current, struct record *wanted,
+                       struct error *err)
 {
     json_t *body = update->call->body;
     json_array_clear(update->causes);
     CLEANUP_JSON json_t *merged = update->form == UPDATE_MERGE ? body_merge(current, body) : NULL;
     if (body_read(wanted, merged ? merged : body, update->call->is_lenient, update->causes, err) < 0)
         return -1;
-    return fields_check_immutable(kind_spec_table(update->kind), &current->spec, &wanted->spec, "spec", update->causes, err);
+    return fields_check_immutable(kind_spec_table(update->kind), &current->spec, &wanted->spec, "spec",
+                                  update->causes, err);
 }
 
 // A decision mounts host paths: it goes through its own checks, and only once.
 static bool takes_decision(struct update *update, const struct record *current, const struct record *wanted)
 {
     const struct approval_spec *spec = &wanted->spec.approval;
-    if (update->kind != KIND_APPROVAL || update->is_decided || update->call->is_dry_run || spec->decision == current->spec.approval.decision)
+    if (update->kind != KIND_APPROVAL || update->is_decided || update->call->is_dry_run ||
+        spec->decision == current->spec.approval.decision)
         return false;
     update->must_decide = true;
     update->decision = spec->decision;
-    update->shown = spec->shown_resource_version && spec->shown_resource_version != current->spec.approval.shown_resource_version
+    update->shown = spec->shown_resource_version &&
+                            spec->shown_resource_version != current->spec.approval.shown_resource_version
                         ? spec->shown_resource_version
                         : wanted->meta.resource_version;
     mem_replace(&update->reason, spec->reason);
@@ -66,7 +71,8 @@ static void take_map(struct text_map *to, const struct text_map *from)
         text_map_set(to, from->items[i].key, from->items[i].value);
 }
 
-static int write_both(struct store_tx *tx, struct update *update, const struct record *wanted, struct error *err)
+static int write_both(struct store_tx *tx, struct update *update, const struct record *wanted,
+                      struct error *err)
 {
     const struct store_actor actor = {update->call->principal, update->call->manager};
     CLEANUP_RECORD struct record *record = record_copy(wanted);
@@ -88,7 +94,8 @@ static int update_in_tx(struct store_tx *tx, void *arg, struct error *err)
     if (tx_get_uid(tx, update->kind, update->uid, &current, err) < 0)
         return -1;
     if (current->meta.removed_at.ms)
-        return error_set(err, ERROR_NOT_FOUND, NULL, "the %s '%s' was removed", kind_info(update->kind)->singular, current->meta.name);
+        return error_set(err, ERROR_NOT_FOUND, NULL, "the %s '%s' was removed",
+                         kind_info(update->kind)->singular, current->meta.name);
     CLEANUP_RECORD struct record *wanted = record_copy(current);
     if (read_wanted(update, current, wanted, err) < 0)
         return -1;
@@ -104,7 +111,8 @@ static int update_in_tx(struct store_tx *tx, void *arg, struct error *err)
     return error_set(err, ERROR_CANCELLED, NULL, "a dry run: nothing of this is kept");
 }
 
-// ---- around it ----------------------------------------------------------------------------------------------------------
+// ---- around it
+// ----------------------------------------------------------------------------------------------------------
 static void next(void *arg)
 {
     struct update *update = arg;
@@ -146,7 +154,11 @@ static void cancel(struct call *call)
 void update_start(struct call *call, const struct record *record, enum update_form form)
 {
     struct update *update = mem_alloc(sizeof(*update));
-    *update = (struct update){.call = call, .kind = record->kind, .uid = mem_strdup(record->meta.uid), .form = form, .causes = json_array()};
+    *update = (struct update){.call = call,
+                              .kind = record->kind,
+                              .uid = mem_strdup(record->meta.uid),
+                              .form = form,
+                              .causes = json_array()};
     call->state = update;
     operator_wait_on_loop(call, start_on_loop, cancel);
 }

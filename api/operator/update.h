@@ -22,8 +22,8 @@ struct update {
 };
 // Takes the call, in its handler. `record` is the one that is stored now.
 void update_start(struct call *call, const struct record *record, enum update_form form);
-void update_run(struct update *update);                       // loop thread: once more, or the first time
-void update_finish(struct update *update);                    // loop thread: answers with update->record
+void update_run(struct update *update);                           // loop thread: once more, or the first time
+void update_finish(struct update *update);                        // loop thread: answers with update->record
 void update_fail(struct update *update, const struct error *err); // loop thread
 // decisions.c; loop thread
 void decision_start(struct update *update);

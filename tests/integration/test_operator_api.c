@@ -1,4 +1,5 @@
-// The operator API over its real Unix socket, in front of a whole control plane with a fault-injecting driver.
+// The operator API over its real Unix socket, in front of a whole control plane with a fault-injecting
+// driver.
 #include "api/operator/operator.h"
 #include "controller/base/buffer.h"
 #include "controller/base/json.h"
@@ -42,7 +43,8 @@ static int teardown(void **state)
     return 0;
 }
 
-// ---- a client -------------------------------------------------------------------------------------------------------
+// ---- a client
+// -------------------------------------------------------------------------------------------------------
 static int connect_to(const struct api *api)
 {
     struct error err = ERROR_INIT;
@@ -52,10 +54,13 @@ static int connect_to(const struct api *api)
     return fd;
 }
 
-static int ask(const struct api *api, const char *method, const char *path, const char *headers, const char *body)
+static int ask(const struct api *api, const char *method, const char *path, const char *headers,
+               const char *body)
 {
     int fd = connect_to(api);
-    CLEANUP_FREE char *text = mem_format("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n%s\r\n%s", method, path, strlen(body), headers, body);
+    CLEANUP_FREE char *text =
+        mem_format("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n%s\r\n%s", method, path,
+                   strlen(body), headers, body);
     http_client_send_text(fd, text);
     return fd;
 }
@@ -73,7 +78,8 @@ static json_t *take(const struct api *api, int fd, int *ret_status)
     return json;
 }
 
-static json_t *call(const struct api *api, const char *method, const char *path, const char *headers, const char *body, int expected)
+static json_t *call(const struct api *api, const char *method, const char *path, const char *headers,
+                    const char *body, int expected)
 {
     int status;
     json_t *json = take(api, ask(api, method, path, headers, body), &status);
@@ -84,7 +90,8 @@ static json_t *call(const struct api *api, const char *method, const char *path,
     return json;
 }
 
-static void check(const struct api *api, const char *method, const char *path, const char *headers, const char *body, int expected)
+static void check(const struct api *api, const char *method, const char *path, const char *headers,
+                  const char *body, int expected)
 {
     json_decref(call(api, method, path, headers, body, expected));
 }
@@ -112,7 +119,8 @@ static bool has_cause(const json_t *status, const char *field)
 {
     size_t i;
     json_t *cause;
-    json_array_foreach(json_object_get(json_object_get(status, "details"), "causes"), i, cause) if (strcmp(at(cause, "field", NULL), field) == 0) return true;
+    json_array_foreach(json_object_get(json_object_get(status, "details"), "causes"), i,
+                       cause) if (strcmp(at(cause, "field", NULL), field) == 0) return true;
     return false;
 }
 
@@ -142,12 +150,16 @@ static void make_dev(const struct api *api)
     wait_for_phase(api, KINDS "/sandboxes/dev", "running");
 }
 
-// ---- objects --------------------------------------------------------------------------------------------------------
+// ---- objects
+// --------------------------------------------------------------------------------------------------------
 static void an_object_is_made_read_listed_and_deleted(void **state)
 {
     const struct api *api = *state;
-    CLEANUP_JSON json_t *made = POST(KINDS "/workspaces", "{\"apiVersion\": \"chat2shell.dev/v1\", \"kind\": \"Workspace\", \"metadata\": {\"name\": \"w1\","
-                                                          "\"labels\": {\"team\": \"a\"}, \"annotations\": {\"note\": \"hello\"}}}", 201);
+    CLEANUP_JSON json_t *made = POST(
+        KINDS "/workspaces",
+        "{\"apiVersion\": \"chat2shell.dev/v1\", \"kind\": \"Workspace\", \"metadata\": {\"name\": \"w1\","
+        "\"labels\": {\"team\": \"a\"}, \"annotations\": {\"note\": \"hello\"}}}",
+        201);
     assert_string_equal(at(made, "metadata", "name"), "w1");
     assert_string_equal(at(made, "spec", "mode"), "managed");
     assert_string_equal(at(meta(made), "annotations", "chat2shell.dev/created-by"), "operator:uid=0");
@@ -179,8 +191,10 @@ static void a_name_that_is_taken_is_refused(void **state)
 static void selectors_choose(void **state)
 {
     const struct api *api = *state;
-    json_decref(POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w1\", \"labels\": {\"team\": \"a\"}}}", 201));
-    json_decref(POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w2\", \"labels\": {\"team\": \"b\"}}}", 201));
+    json_decref(
+        POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w1\", \"labels\": {\"team\": \"a\"}}}", 201));
+    json_decref(
+        POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w2\", \"labels\": {\"team\": \"b\"}}}", 201));
     CLEANUP_JSON json_t *by_label = GET(KINDS "/workspaces?labelSelector=team%3Db", 200);
     assert_int_equal(json_array_size(json_object_get(by_label, "items")), 1);
     assert_string_equal(at(json_array_get(json_object_get(by_label, "items"), 0), "metadata", "name"), "w2");
@@ -194,9 +208,12 @@ static void a_table_has_the_columns_of_the_field_tables(void **state)
 {
     const struct api *api = *state;
     json_decref(POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w1\"}}", 201));
-    CLEANUP_JSON json_t *table = call(api, "GET", KINDS "/workspaces", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n", "", 200);
+    CLEANUP_JSON json_t *table =
+        call(api, "GET", KINDS "/workspaces",
+             "Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n", "", 200);
     assert_string_equal(at(table, "kind", NULL), "Table");
-    json_t *columns = json_object_get(table, "columnDefinitions"), *row = json_array_get(json_object_get(table, "rows"), 0);
+    json_t *columns = json_object_get(table, "columnDefinitions"),
+           *row = json_array_get(json_object_get(table, "rows"), 0);
     assert_string_equal(at(json_array_get(columns, 0), "name", NULL), "Name");
     assert_string_equal(at(json_array_get(columns, 1), "name", NULL), "Status");
     assert_string_equal(at(json_array_get(columns, json_array_size(columns) - 1), "name", NULL), "Age");
@@ -205,15 +222,19 @@ static void a_table_has_the_columns_of_the_field_tables(void **state)
     assert_string_equal(at(json_object_get(row, "object"), "kind", NULL), "PartialObjectMetadata");
 }
 
-// ---- what bad input gets --------------------------------------------------------------------------------------------
+// ---- what bad input gets
+// --------------------------------------------------------------------------------------------
 static void several_errors_are_all_named_and_nothing_is_stored(void **state)
 {
     const struct api *api = *state;
-    CLEANUP_JSON json_t *status = POST(KINDS "/sandboxes", "{\"metadata\": {\"name\": \"Bad_Name\"}, \"spec\": {\"memory\": \"1\", \"session\": \"none\","
-                                                           "\"workspaceRef\": \"nowhere\"}}", 422);
+    CLEANUP_JSON json_t *status =
+        POST(KINDS "/sandboxes",
+             "{\"metadata\": {\"name\": \"Bad_Name\"}, \"spec\": {\"memory\": \"1\", \"session\": \"none\","
+             "\"workspaceRef\": \"nowhere\"}}",
+             422);
     assert_status(status, "Invalid", "metadata.name");
-    assert_true(has_cause(status, "metadata.name") && has_cause(status, "spec.memory") && has_cause(status, "spec.session") &&
-                has_cause(status, "spec.workspaceRef"));
+    assert_true(has_cause(status, "metadata.name") && has_cause(status, "spec.memory") &&
+                has_cause(status, "spec.session") && has_cause(status, "spec.workspaceRef"));
     CLEANUP_JSON json_t *list = GET(KINDS "/sandboxes", 200);
     assert_int_equal(json_array_size(json_object_get(list, "items")), 0);
 }
@@ -221,10 +242,12 @@ static void several_errors_are_all_named_and_nothing_is_stored(void **state)
 static void unknown_fields_are_a_bad_request_that_names_them(void **state)
 {
     const struct api *api = *state;
-    const char *body = "{\"metadata\": {\"name\": \"w1\", \"lables\": {}}, \"spec\": {\"mdoe\": \"managed\"}, \"extra\": 1}";
+    const char *body =
+        "{\"metadata\": {\"name\": \"w1\", \"lables\": {}}, \"spec\": {\"mdoe\": \"managed\"}, \"extra\": 1}";
     CLEANUP_JSON json_t *status = POST(KINDS "/workspaces", body, 400);
     assert_status(status, "BadRequest", "mdoe");
-    assert_true(has_cause(status, "metadata.lables") && has_cause(status, "spec.mdoe") && has_cause(status, "extra"));
+    assert_true(has_cause(status, "metadata.lables") && has_cause(status, "spec.mdoe") &&
+                has_cause(status, "extra"));
     CLEANUP_JSON json_t *made = POST(KINDS "/workspaces?fieldValidation=Ignore", body, 201);
     assert_string_equal(at(made, "metadata", "name"), "w1");
 }
@@ -234,7 +257,8 @@ static void hostile_bodies_are_refused(void **state)
     const struct api *api = *state;
     CLEANUP_FREE char *deep = mem_alloc(4001);
     memset(deep, '[', 4000);
-    static const char *const bodies[] = {"", "nonsense", "[]", "{\"metadata\": {}, \"metadata\": {}}", "\"text\""};
+    static const char *const bodies[] = {"", "nonsense", "[]", "{\"metadata\": {}, \"metadata\": {}}",
+                                         "\"text\""};
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
         CLEANUP_JSON json_t *status = POST(KINDS "/workspaces", bodies[i], 400);
         assert_status(status, "BadRequest", "JSON");
@@ -264,17 +288,22 @@ static void unknown_paths_and_methods_say_so(void **state)
     assert_status(session, "Forbidden", "sessions");
 }
 
-// ---- changes --------------------------------------------------------------------------------------------------------
+// ---- changes
+// --------------------------------------------------------------------------------------------------------
 static void labels_change_and_a_change_that_changes_nothing_is_no_write(void **state)
 {
     const struct api *api = *state;
-    json_decref(POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w1\", \"labels\": {\"a\": \"1\", \"b\": \"2\"}}}", 201));
-    CLEANUP_JSON json_t *first = MERGE(KINDS "/workspaces/w1", "{\"metadata\": {\"labels\": {\"a\": null, \"c\": \"3\"}}}", 200);
+    json_decref(POST(KINDS "/workspaces",
+                     "{\"metadata\": {\"name\": \"w1\", \"labels\": {\"a\": \"1\", \"b\": \"2\"}}}", 201));
+    CLEANUP_JSON json_t *first =
+        MERGE(KINDS "/workspaces/w1", "{\"metadata\": {\"labels\": {\"a\": null, \"c\": \"3\"}}}", 200);
     assert_string_equal(at(meta(first), "labels", "a"), "");
     assert_string_equal(at(meta(first), "labels", "b"), "2");
     assert_string_equal(at(meta(first), "labels", "c"), "3");
     assert_int_equal(json_get_int(meta(first), "generation", 0), 1);
-    CLEANUP_JSON json_t *again = MERGE(KINDS "/workspaces/w1", "{\"metadata\": {\"labels\": {\"c\": \"3\"}}, \"status\": {\"phase\": \"mine\"}}", 200);
+    CLEANUP_JSON json_t *again =
+        MERGE(KINDS "/workspaces/w1",
+              "{\"metadata\": {\"labels\": {\"c\": \"3\"}}, \"status\": {\"phase\": \"mine\"}}", 200);
     assert_string_equal(at(meta(again), "resourceVersion", NULL), at(meta(first), "resourceVersion", NULL));
     assert_string_not_equal(at(again, "status", "phase"), "mine");
 }
@@ -283,12 +312,14 @@ static void a_stale_version_is_a_conflict(void **state)
 {
     const struct api *api = *state;
     CLEANUP_JSON json_t *made = POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w1\"}}", 201);
-    CLEANUP_FREE char *old = mem_format("{\"metadata\": {\"name\": \"w1\", \"resourceVersion\": \"%s\", \"labels\": {\"x\": \"y\"}}}",
-                                        at(made, "metadata", "resourceVersion"));
+    CLEANUP_FREE char *old = mem_format(
+        "{\"metadata\": {\"name\": \"w1\", \"resourceVersion\": \"%s\", \"labels\": {\"x\": \"y\"}}}",
+        at(made, "metadata", "resourceVersion"));
     json_decref(MERGE(KINDS "/workspaces/w1", "{\"metadata\": {\"labels\": {\"a\": \"1\"}}}", 200));
     CLEANUP_JSON json_t *status = PUT(KINDS "/workspaces/w1", old, 409);
     assert_status(status, "Conflict", "resourceVersion");
-    CLEANUP_JSON json_t *fresh = PUT(KINDS "/workspaces/w1", "{\"metadata\": {\"name\": \"w1\", \"labels\": {\"x\": \"y\"}}}", 200);
+    CLEANUP_JSON json_t *fresh =
+        PUT(KINDS "/workspaces/w1", "{\"metadata\": {\"name\": \"w1\", \"labels\": {\"x\": \"y\"}}}", 200);
     assert_string_equal(at(meta(fresh), "labels", "x"), "y");
     assert_string_equal(at(meta(fresh), "labels", "a"), "");
 }
@@ -296,8 +327,10 @@ static void a_stale_version_is_a_conflict(void **state)
 static void immutable_fields_are_named(void **state)
 {
     const struct api *api = *state;
-    json_decref(POST(KINDS "/sandboxes", "{\"metadata\": {\"name\": \"dev\"}, \"spec\": {\"memory\": \"512Mi\"}}", 201));
-    CLEANUP_JSON json_t *status = MERGE(KINDS "/sandboxes/dev", "{\"spec\": {\"memory\": \"1Gi\", \"cpus\": \"2\"}}", 422);
+    json_decref(POST(KINDS "/sandboxes",
+                     "{\"metadata\": {\"name\": \"dev\"}, \"spec\": {\"memory\": \"512Mi\"}}", 201));
+    CLEANUP_JSON json_t *status =
+        MERGE(KINDS "/sandboxes/dev", "{\"spec\": {\"memory\": \"1Gi\", \"cpus\": \"2\"}}", 422);
     assert_status(status, "Invalid", "immutable");
     assert_true(has_cause(status, "spec.memory") && has_cause(status, "spec.cpus"));
     CLEANUP_JSON json_t *renamed = MERGE(KINDS "/sandboxes/dev", "{\"metadata\": {\"name\": \"prod\"}}", 400);
@@ -307,9 +340,11 @@ static void immutable_fields_are_named(void **state)
 static void apply_creates_then_merges_then_writes_nothing(void **state)
 {
     const struct api *api = *state;
-    const char *body = "{\"apiVersion\": \"chat2shell.dev/v1\", \"kind\": \"Workspace\", \"metadata\": {\"name\": \"w1\", \"labels\": {\"a\": \"1\"}}}";
+    const char *body = "{\"apiVersion\": \"chat2shell.dev/v1\", \"kind\": \"Workspace\", \"metadata\": "
+                       "{\"name\": \"w1\", \"labels\": {\"a\": \"1\"}}}";
     CLEANUP_JSON json_t *made = APPLY(KINDS "/workspaces/w1?fieldManager=kubectl", body, 201);
-    assert_string_equal(at(json_array_get(json_object_get(meta(made), "managedFields"), 0), "manager", NULL), "kubectl");
+    assert_string_equal(at(json_array_get(json_object_get(meta(made), "managedFields"), 0), "manager", NULL),
+                        "kubectl");
     json_decref(MERGE(KINDS "/workspaces/w1", "{\"metadata\": {\"labels\": {\"b\": \"2\"}}}", 200));
     CLEANUP_JSON json_t *applied = APPLY(KINDS "/workspaces/w1", body, 200);
     assert_string_equal(at(meta(applied), "labels", "b"), "2");
@@ -336,12 +371,15 @@ static void a_dry_run_says_what_would_be_and_stores_nothing(void **state)
     json_decref(POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w1\"}}", 201));
     world_settle(api->fixture);
     CLEANUP_JSON json_t *before = GET(KINDS "/workspaces/w1", 200);
-    CLEANUP_JSON json_t *made = POST(KINDS "/sandboxes?dryRun=All", "{\"metadata\": {\"name\": \"dev\"}, \"spec\": {\"workspaceRef\": \"w1\"}}", 201);
+    CLEANUP_JSON json_t *made =
+        POST(KINDS "/sandboxes?dryRun=All",
+             "{\"metadata\": {\"name\": \"dev\"}, \"spec\": {\"workspaceRef\": \"w1\"}}", 201);
     assert_string_equal(at(made, "spec", "workspaceRef"), "w1");
     assert_string_equal(at(made, "spec", "session"), "guest");
     check(api, "GET", KINDS "/sandboxes/dev", "", "", 404);
     json_decref(POST(KINDS "/sandboxes?dryRun=All", "{\"metadata\": {\"name\": \"dev\"}}", 201));
-    CLEANUP_JSON json_t *changed = MERGE(KINDS "/workspaces/w1?dryRun=All", "{\"metadata\": {\"labels\": {\"a\": \"1\"}}}", 200);
+    CLEANUP_JSON json_t *changed =
+        MERGE(KINDS "/workspaces/w1?dryRun=All", "{\"metadata\": {\"labels\": {\"a\": \"1\"}}}", 200);
     assert_string_equal(at(meta(changed), "labels", "a"), "1");
     CLEANUP_JSON json_t *gone = call(api, "DELETE", KINDS "/workspaces/w1?dryRun=All", "", "", 200);
     assert_true(*at(gone, "metadata", "deletionTimestamp"));
@@ -350,13 +388,17 @@ static void a_dry_run_says_what_would_be_and_stores_nothing(void **state)
     assert_true(json_equal(before, after));
 }
 
-// ---- kinds with admission -------------------------------------------------------------------------------------------
+// ---- kinds with admission
+// -------------------------------------------------------------------------------------------
 static void a_sandbox_gets_its_whole_spec_labels_and_a_managed_workspace(void **state)
 {
     const struct api *api = *state;
     CLEANUP_JSON json_t *made = POST(KINDS "/sandboxes",
-                                     "{\"metadata\": {\"name\": \"dev\", \"labels\": {\"team\": \"a\"}, \"annotations\": {\"why\": \"test\","
-                                     "\"chat2shell.dev/request\": \"forged\"}}, \"spec\": {\"memory\": \"512Mi\", \"cpus\": \"1.5\", \"template\": \"host\"}}", 201);
+                                     "{\"metadata\": {\"name\": \"dev\", \"labels\": {\"team\": \"a\"}, "
+                                     "\"annotations\": {\"why\": \"test\","
+                                     "\"chat2shell.dev/request\": \"forged\"}}, \"spec\": {\"memory\": "
+                                     "\"512Mi\", \"cpus\": \"1.5\", \"template\": \"host\"}}",
+                                     201);
     assert_string_equal(at(made, "spec", "memory"), "512Mi");
     assert_string_equal(at(made, "spec", "cpus"), "1.5");
     assert_string_equal(at(made, "spec", "template"), "host");
@@ -368,7 +410,9 @@ static void a_sandbox_gets_its_whole_spec_labels_and_a_managed_workspace(void **
     assert_string_equal(at(bound, "metadata", "uid"), at(made, "status", "workspaceUid"));
     CLEANUP_JSON json_t *again = POST(KINDS "/sandboxes", "{\"metadata\": {\"name\": \"dev\"}}", 409);
     assert_status(again, "AlreadyExists", "dev");
-    CLEANUP_FREE char *held = mem_format("{\"metadata\": {\"name\": \"two\"}, \"spec\": {\"workspaceRef\": \"%s\"}}", at(bound, "metadata", "uid"));
+    CLEANUP_FREE char *held =
+        mem_format("{\"metadata\": {\"name\": \"two\"}, \"spec\": {\"workspaceRef\": \"%s\"}}",
+                   at(bound, "metadata", "uid"));
     CLEANUP_JSON json_t *status = POST(KINDS "/sandboxes", held, 409);
     assert_status(status, "Conflict", "dev");
     CLEANUP_JSON json_t *driver = POST(KINDS "/sandboxes", "{\"spec\": {\"driver\": \"sbx\"}}", 422);
@@ -381,11 +425,16 @@ static void an_exposure_has_its_name_and_is_made_once(void **state)
 {
     const struct api *api = *state;
     make_dev(api);
-    CLEANUP_JSON json_t *made = APPLY(KINDS "/exposures/web", "{\"metadata\": {\"labels\": {\"a\": \"1\"}}, \"spec\": {\"sandboxRef\": \"dev\", \"port\": 8080}}", 201);
+    CLEANUP_JSON json_t *made = APPLY(
+        KINDS "/exposures/web",
+        "{\"metadata\": {\"labels\": {\"a\": \"1\"}}, \"spec\": {\"sandboxRef\": \"dev\", \"port\": 8080}}",
+        201);
     assert_string_equal(at(meta(made), "labels", "a"), "1");
-    CLEANUP_JSON json_t *twice = POST(KINDS "/exposures", "{\"spec\": {\"sandboxRef\": \"dev\", \"port\": 8080}}", 409);
+    CLEANUP_JSON json_t *twice =
+        POST(KINDS "/exposures", "{\"spec\": {\"sandboxRef\": \"dev\", \"port\": 8080}}", 409);
     assert_status(twice, "AlreadyExists", "web");
-    CLEANUP_JSON json_t *wrong = POST(KINDS "/exposures", "{\"spec\": {\"sandboxRef\": \"dev\", \"port\": 70000}}", 422);
+    CLEANUP_JSON json_t *wrong =
+        POST(KINDS "/exposures", "{\"spec\": {\"sandboxRef\": \"dev\", \"port\": 70000}}", 422);
     assert_true(has_cause(wrong, "spec.port"));
     wait_for_phase(api, KINDS "/exposures/web", "published");
     json_decref(DELETE(KINDS "/exposures/web", 200));
@@ -396,11 +445,15 @@ static void deleting_asks_for_its_preconditions(void **state)
 {
     const struct api *api = *state;
     CLEANUP_JSON json_t *made = POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w1\"}}", 201);
-    CLEANUP_JSON json_t *other = call(api, "DELETE", KINDS "/workspaces/w1", JSON_TYPE, "{\"preconditions\": {\"uid\": \"ws_other\"}}", 409);
+    CLEANUP_JSON json_t *other = call(api, "DELETE", KINDS "/workspaces/w1", JSON_TYPE,
+                                      "{\"preconditions\": {\"uid\": \"ws_other\"}}", 409);
     assert_status(other, "Conflict", "uid");
-    CLEANUP_JSON json_t *stale = call(api, "DELETE", KINDS "/workspaces/w1", JSON_TYPE, "{\"preconditions\": {\"resourceVersion\": \"1\"}}", 409);
+    CLEANUP_JSON json_t *stale = call(api, "DELETE", KINDS "/workspaces/w1", JSON_TYPE,
+                                      "{\"preconditions\": {\"resourceVersion\": \"1\"}}", 409);
     assert_status(stale, "Conflict", "changed");
-    CLEANUP_FREE char *body = mem_format("{\"propagationPolicy\": \"Background\", \"preconditions\": {\"uid\": \"%s\"}}", at(made, "metadata", "uid"));
+    CLEANUP_FREE char *body =
+        mem_format("{\"propagationPolicy\": \"Background\", \"preconditions\": {\"uid\": \"%s\"}}",
+                   at(made, "metadata", "uid"));
     check(api, "DELETE", KINDS "/workspaces/w1", JSON_TYPE, body, 200);
 }
 
@@ -419,7 +472,10 @@ static void approving_is_answered_with_the_workspace(void **state)
 {
     const struct api *api = *state;
     CLEANUP_FREE char *approval = ask_approval(api);
-    CLEANUP_JSON json_t *decided = MERGE(approval, "{\"metadata\": {\"labels\": {\"a\": \"1\"}}, \"spec\": {\"decision\": \"approved\", \"reason\": \"mine\"}}", 200);
+    CLEANUP_JSON json_t *decided = MERGE(approval,
+                                         "{\"metadata\": {\"labels\": {\"a\": \"1\"}}, \"spec\": "
+                                         "{\"decision\": \"approved\", \"reason\": \"mine\"}}",
+                                         200);
     assert_string_equal(at(decided, "spec", "decision"), "approved");
     assert_string_equal(at(decided, "spec", "reason"), "mine");
     assert_string_equal(at(meta(decided), "labels", "a"), "1");
@@ -438,11 +494,14 @@ static void a_decision_about_a_version_that_was_not_shown_is_refused(void **stat
 {
     const struct api *api = *state;
     CLEANUP_FREE char *approval = ask_approval(api);
-    CLEANUP_JSON json_t *status = MERGE(approval, "{\"spec\": {\"decision\": \"approved\", \"shownResourceVersion\": 1}}", 409);
+    CLEANUP_JSON json_t *status =
+        MERGE(approval, "{\"spec\": {\"decision\": \"approved\", \"shownResourceVersion\": 1}}", 409);
     assert_status(status, "Conflict", "changed since");
     CLEANUP_JSON json_t *read = GET(approval, 200);
     assert_string_equal(at(read, "status", "phase"), "pending");
-    CLEANUP_FREE char *body = mem_format("{\"metadata\": {\"resourceVersion\": \"%s\"}, \"spec\": {\"decision\": \"rejected\"}}", at(read, "metadata", "resourceVersion"));
+    CLEANUP_FREE char *body =
+        mem_format("{\"metadata\": {\"resourceVersion\": \"%s\"}, \"spec\": {\"decision\": \"rejected\"}}",
+                   at(read, "metadata", "resourceVersion"));
     CLEANUP_JSON json_t *rejected = MERGE(approval, body, 200);
     assert_string_equal(at(rejected, "spec", "decision"), "rejected");
 }
@@ -462,7 +521,9 @@ static void a_host_workspace_is_approved_by_its_operator(void **state)
 {
     const struct api *api = *state;
     CLEANUP_FREE char *path = world_make_repository(api->fixture, "project");
-    CLEANUP_FREE char *body = mem_format("{\"metadata\": {\"labels\": {\"a\": \"1\"}}, \"spec\": {\"mode\": \"clone\", \"path\": \"%s\"}}", path);
+    CLEANUP_FREE char *body = mem_format(
+        "{\"metadata\": {\"labels\": {\"a\": \"1\"}}, \"spec\": {\"mode\": \"clone\", \"path\": \"%s\"}}",
+        path);
     CLEANUP_JSON json_t *made = APPLY(KINDS "/workspaces/project", body, 201);
     assert_string_equal(at(made, "spec", "path"), path);
     assert_string_equal(at(meta(made), "labels", "a"), "1");
@@ -473,11 +534,13 @@ static void a_host_workspace_is_approved_by_its_operator(void **state)
     CLEANUP_FREE char *plain = mem_format("{\"path\": \"%s\"}", path);
     CLEANUP_JSON json_t *found = POST("/chat2shell/v1/workspaces", plain, 200);
     assert_string_equal(at(found, "metadata", "uid"), at(made, "metadata", "uid"));
-    CLEANUP_JSON json_t *outside = POST("/chat2shell/v1/workspaces", "{\"path\": \"/etc\", \"mode\": \"direct\"}", 403);
+    CLEANUP_JSON json_t *outside =
+        POST("/chat2shell/v1/workspaces", "{\"path\": \"/etc\", \"mode\": \"direct\"}", 403);
     assert_status(outside, "Forbidden", "/etc");
 }
 
-// ---- the daemon -----------------------------------------------------------------------------------------------------
+// ---- the daemon
+// -----------------------------------------------------------------------------------------------------
 static void status_counts_what_is_there(void **state)
 {
     const struct api *api = *state;
@@ -499,7 +562,9 @@ static const char *finding_level(const json_t *doctor, const char *check)
 {
     size_t i;
     json_t *finding;
-    json_array_foreach(json_object_get(doctor, "findings"), i, finding) if (strcmp(at(finding, "check", NULL), check) == 0) return at(finding, "level", NULL);
+    json_array_foreach(json_object_get(doctor, "findings"), i,
+                       finding) if (strcmp(at(finding, "check", NULL), check) == 0) return at(finding,
+                                                                                              "level", NULL);
     return "absent";
 }
 
@@ -519,10 +584,12 @@ static void events_are_found_by_their_object(void **state)
 {
     const struct api *api = *state;
     CLEANUP_JSON json_t *made = POST(KINDS "/workspaces", "{\"metadata\": {\"name\": \"w1\"}}", 201);
-    CLEANUP_RECORD struct record *record = world_get_record(api->fixture, KIND_WORKSPACE, at(made, "metadata", "uid"));
+    CLEANUP_RECORD struct record *record =
+        world_get_record(api->fixture, KIND_WORKSPACE, at(made, "metadata", "uid"));
     store_event(api->fixture->world.store, record, true, "Tested", "it happened");
     world_settle(api->fixture);
-    CLEANUP_FREE char *path = mem_format("/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid%%3D%s", record->meta.uid);
+    CLEANUP_FREE char *path = mem_format(
+        "/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid%%3D%s", record->meta.uid);
     CLEANUP_JSON json_t *list = GET(path, 200);
     json_t *event = json_array_get(json_object_get(list, "items"), 0);
     assert_string_equal(at(event, "reason", NULL), "Tested");
@@ -543,14 +610,16 @@ static void stop_answers_then_raises_sigterm(void **state)
     assert_int_equal(sigtimedwait(&signals, NULL, &(struct timespec){10, 0}), SIGTERM);
 }
 
-// ---- exec -------------------------------------------------------------------------------------------------------------
+// ---- exec
+// -------------------------------------------------------------------------------------------------------------
 static char *start_exec(const struct api *api, const char *body)
 {
     CLEANUP_JSON json_t *started = POST("/chat2shell/v1/sandboxes/dev/exec", body, 200);
     return mem_format("/chat2shell/v1/sandboxes/dev/exec/%s", at(started, "execId", NULL));
 }
 
-static json_t *exec_call(const struct api *api, const char *exec, const char *verb, const char *body, int expected)
+static json_t *exec_call(const struct api *api, const char *exec, const char *verb, const char *body,
+                         int expected)
 {
     CLEANUP_FREE char *path = mem_format("%s/%s", exec, verb);
     return POST(path, body, expected);
@@ -560,7 +629,8 @@ static void a_program_gets_its_input_and_its_streams_and_status_come_back(void *
 {
     const struct api *api = *state;
     make_dev(api);
-    CLEANUP_FREE char *exec = start_exec(api, "{\"argv\": [\"/bin/sh\", \"-c\", \"cat; echo $X >&2; exit 7\"], \"env\": {\"X\": \"err\"}}");
+    CLEANUP_FREE char *exec = start_exec(
+        api, "{\"argv\": [\"/bin/sh\", \"-c\", \"cat; echo $X >&2; exit 7\"], \"env\": {\"X\": \"err\"}}");
     json_decref(exec_call(api, exec, "write", "{\"data\": \"aGVsbG8=\", \"eof\": true}", 200));
     CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(4096), errors = BUFFER_INIT(4096);
     for (int i = 0; i < 50; i++) {
@@ -599,7 +669,12 @@ static void exec_refuses_what_makes_no_sense(void **state)
     const struct api *api = *state;
     check(api, "POST", "/chat2shell/v1/sandboxes/dev/exec", JSON_TYPE, "{\"argv\": [\"true\"]}", 404);
     make_dev(api);
-    static const char *const bodies[] = {"{}", "{\"argv\": []}", "{\"argv\": [\"\"]}", "{\"argv\": [1]}", "{\"argv\": [\"a\"], \"env\": []}", "{\"argv\": [\"a\"], \"cwd\": 1}"};
+    static const char *const bodies[] = {"{}",
+                                         "{\"argv\": []}",
+                                         "{\"argv\": [\"\"]}",
+                                         "{\"argv\": [1]}",
+                                         "{\"argv\": [\"a\"], \"env\": []}",
+                                         "{\"argv\": [\"a\"], \"cwd\": 1}"};
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
         check(api, "POST", "/chat2shell/v1/sandboxes/dev/exec", JSON_TYPE, bodies[i], 422);
     check(api, "POST", "/chat2shell/v1/sandboxes/dev/exec/exec_none/read", JSON_TYPE, "{}", 404);
