@@ -1,4 +1,5 @@
 // Tries from inside a sandbox what the hard rules forbid and prints a line for each: "ok RULE" or "BROKEN RULE: how".
+// It refuses to run anywhere but in a sandbox: on a host, as root, its attempts would succeed and do harm.
 // Static, so that it runs in every template. Unlike the checks at each start it may be slow and may be killed by what it tries:
 // each attempt is a process of its own.
 #include <dirent.h>
@@ -204,9 +205,24 @@ static const struct attempt {
 #endif
 };
 
+// A user namespace of its own, in which root is somebody else outside, and the place where every sandbox has its tool server.
+static int is_in_sandbox(void)
+{
+    unsigned inside = 0, outside = 0, count = 0;
+    FILE *map = fopen("/proc/self/uid_map", "re");
+    int fields = map ? fscanf(map, "%u %u %u", &inside, &outside, &count) : 0;
+    if (map)
+        fclose(map);
+    return fields == 3 && inside == 0 && outside != 0 && access("/run/chat2shell/chat2shell-guest", F_OK) == 0;
+}
+
 int main(void)
 {
     int broken = 0;
+    if (!is_in_sandbox()) {
+        fputs("this program attacks what it runs in: it runs in a chat2shell sandbox only\n", stderr);
+        return 2;
+    }
     for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
         pid_t pid = fork();
         if (pid == 0)
