@@ -108,8 +108,11 @@ static int run_call(struct invocation *in, struct error *err)
         return error_set(err, ERROR_USAGE, NULL, "the tool's name is not text");
     if (mcp_client_call(&client, "tools/call", params, &result, err) < 0)
         return -1;
-    if (json_get_bool(result, "isError", false))
-        return error_set(err, ERROR_IO, NULL, "%s", text_of(result)); // exit code 1
+    if (json_get_bool(result, "isError", false)) {
+        in->exit_code = 1;
+        complain_text(text_of(result)); // it says what to do itself
+        return 0;
+    }
     const json_t *structured = json_object_get(result, "structuredContent");
     const char *path = invocation_option(in, "get");
     if (path)

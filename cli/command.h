@@ -91,6 +91,7 @@ void man_print(void);                      // chat2shell(1) as man source
 
 // The error in at most three lines on stderr (or a Status with -o json).
 void complain(const struct invocation *in, const struct error *err);
+void complain_text(const char *text); // somebody else's words, as they are
 // Options that several commands share.
 extern const char *const output_kinds[];    // table, wide, json, yaml, name
 extern const char *const output_json_only[]; // table, json

@@ -6,13 +6,12 @@
 #include <string.h>
 
 // Where the what ends and the why begins: the first ": " behind a clause. "dev.yaml:3:7: …" and "spec.port: …" are not
-// clauses, they belong to what follows.
+// clauses, they belong to what follows; a single word behind the colon is no reason.
 static const char *find_why(const char *message)
 {
     const char *colon = strstr(message, ": ");
-    if (!colon || !memchr(message, ' ', (size_t)(colon - message)))
-        return NULL;
-    return colon;
+    bool is_clause = colon && memchr(message, ' ', (size_t)(colon - message)) && strchr(colon + 2, ' ');
+    return is_clause ? colon : NULL;
 }
 
 static void put(const char *label, const char *text, size_t len)
@@ -46,4 +45,10 @@ void complain(const struct invocation *in, const struct error *err)
         put("  why: ", why + 2, strlen(why + 2));
     if (err->hint[0])
         put("  fix: ", err->hint, strlen(err->hint));
+}
+
+void complain_text(const char *text)
+{
+    CLEANUP_FREE char *printable = utf8_to_printable(text, strlen(text), true);
+    fprintf(stderr, "error: %s\n", printable);
 }

@@ -1,5 +1,6 @@
 // What the end of a private clone loses. Said before it is asked, and asked only when there is something to lose.
 #include "cli/objects.h"
+#include "controller/base/buffer.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
 #include <stdio.h>
@@ -16,8 +17,12 @@ static char *word_loss(const json_t *unsaved, const json_t *sandbox)
     json_int_t files = json_integer_value(changed), count = json_integer_value(commits);
     if (files <= 0 && count <= 0)
         return NULL;
-    return mem_format("%lld changed file%s and %lld commit%s that are nowhere else", (long long)files, files == 1 ? "" : "s", (long long)count,
-                      count == 1 ? "" : "s");
+    CLEANUP(buffer_free) struct buffer loss = BUFFER_INIT(256);
+    if (files > 0)
+        buffer_format(&loss, "%lld uncommitted change%s", (long long)files, files == 1 ? "" : "s");
+    if (count > 0)
+        buffer_format(&loss, "%s%lld commit%s that %s nowhere else", loss.len ? " and " : "", (long long)count, count == 1 ? "" : "s", count == 1 ? "is" : "are");
+    return buffer_take_string(&loss);
 }
 
 static int ask(const char *name, struct error *err)
