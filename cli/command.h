@@ -89,7 +89,8 @@ extern const struct exit_code exit_codes[];
 extern const size_t exit_code_count;
 void man_print(void);                      // chat2shell(1) as man source
 
-// The error in at most three lines on stderr (or a Status with -o json).
+// The error in at most three lines on stderr (or a Status with -o json). Nothing if its message is empty: what there was to
+// say was said piece by piece.
 void complain(const struct invocation *in, const struct error *err);
 void complain_text(const char *text); // somebody else's words, as they are
 // Options that several commands share.

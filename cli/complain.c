@@ -5,12 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
-// Where the what ends and the why begins: the first ": " behind a clause. "dev.yaml:3:7: …" and "spec.port: …" are not
-// clauses, they belong to what follows; a single word behind the colon is no reason.
+// "dev.yaml:3:7", "standard input:2": a place, which belongs to what follows it.
+static bool is_place(const char *text, size_t len)
+{
+    size_t digits = 0;
+    while (digits < len && text[len - 1 - digits] >= '0' && text[len - 1 - digits] <= '9')
+        digits++;
+    return digits > 0 && digits < len && text[len - 1 - digits] == ':';
+}
+
+// Where the what ends and the why begins: the first ": " behind a clause. A place is not one, nor is a single word like
+// "spec.port"; and a single word behind the colon is no reason.
 static const char *find_why(const char *message)
 {
     const char *colon = strstr(message, ": ");
-    bool is_clause = colon && memchr(message, ' ', (size_t)(colon - message)) && strchr(colon + 2, ' ');
+    if (!colon || is_place(message, (size_t)(colon - message)))
+        return NULL;
+    bool is_clause = memchr(message, ' ', (size_t)(colon - message)) && strchr(colon + 2, ' ');
     return is_clause ? colon : NULL;
 }
 
@@ -35,11 +46,13 @@ static void complain_json(const struct error *err)
 void complain(const struct invocation *in, const struct error *err)
 {
     fflush(stdout);
+    if (!err->message[0])
+        return; // told already, piece by piece
     if (invocation_is_output(in, "json")) {
         complain_json(err);
         return;
     }
-    const char *message = err->message[0] ? err->message : "it failed without a reason", *why = find_why(message);
+    const char *message = err->message, *why = find_why(message);
     put("error: ", message, why ? (size_t)(why - message) : strlen(message));
     if (why)
         put("  why: ", why + 2, strlen(why + 2));

@@ -37,8 +37,7 @@ bool manifests_complain(const struct manifest *manifest, size_t document, const 
 
 static void count_failure(struct walk *walk, const struct error *err)
 {
-    if (err->message[0])
-        complain(walk->in, err);
+    complain(walk->in, err);
     if (!walk->failed++)
         walk->first_code = err->code;
 }
@@ -120,6 +119,10 @@ int manifests_each(struct invocation *in, bool is_reverse, manifests_fn *fn, voi
     }
     if (!walk.failed)
         return 0;
+    if (walk.tried == 1) {
+        error_set(err, walk.first_code, NULL, "%s", ""); // all is said
+        return -1;
+    }
     return error_set(err, walk.first_code, walk.failed == walk.tried ? NULL : "mend what is named above, then run it again: what is done stays",
                      "%zu of %zu could not be done", walk.failed, walk.tried);
 }
