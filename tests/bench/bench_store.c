@@ -1,5 +1,5 @@
 // Durable writes a second through the store against bare SQLite with the same settings, on the same disk in one run.
-//     cmake --build build/release --target bench_store && build/release/bench/bench_store [WRITES]
+//     cmake --build build/release --target bench_store && build/release/bench/bench_store [WRITES [json]]
 #include "controller/base/memory.h"
 #include "tests/support/store_fixture.h"
 #include <pthread.h>
@@ -114,6 +114,24 @@ static struct figures run_store(struct store *store, int clients, int count)
     return sum_up(each, share * clients, now_ms() - start);
 }
 
+static void print_text(struct figures bare, struct figures one, struct figures many)
+{
+    print("bare SQLite, 1 writer (row of 1.5 KB)", bare);
+    print("store, 1 client (record, feed row, completion)", one);
+    print("store, 64 clients (group commit)", many);
+    printf("ratio to bare SQLite: %.2f with 1 client, %.2f with 64\n", one.a_second / bare.a_second, many.a_second / bare.a_second);
+}
+
+static void print_json(struct figures bare, struct figures one, struct figures many)
+{
+    const struct figures all[] = {bare, one, many};
+    static const char *const names[] = {"bare", "one", "many"};
+    for (size_t i = 0; i < 3; i++)
+        printf("%s\"%s\": {\"a_second\": %.1f, \"p50_ms\": %.4f, \"p99_ms\": %.4f}", i ? ", " : "{", names[i], all[i].a_second, all[i].p50_ms,
+               all[i].p99_ms);
+    puts("}");
+}
+
 int main(int argc, char **argv)
 {
     int count = argc > 1 ? atoi(argv[1]) : 1024;
@@ -123,10 +141,10 @@ int main(int argc, char **argv)
     struct figures bare = run_bare(fixture->dir, count);
     struct figures one = run_store(fixture->store, 1, count);
     struct figures many = run_store(fixture->store, 64, count * 4);
-    print("bare SQLite, 1 writer (row of 1.5 KB)", bare);
-    print("store, 1 client (record, feed row, completion)", one);
-    print("store, 64 clients (group commit)", many);
-    printf("ratio to bare SQLite: %.2f with 1 client, %.2f with 64\n", one.a_second / bare.a_second, many.a_second / bare.a_second);
+    if (argc > 2 && strcmp(argv[2], "json") == 0)
+        print_json(bare, one, many);
+    else
+        print_text(bare, one, many);
     store_fixture_close(fixture);
     return 0;
 }
