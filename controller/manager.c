@@ -97,15 +97,22 @@ static void take_changes(void *arg, const struct store_change *changes, size_t c
 
 // ---- resync and upkeep --------------------------------------------------------------------------
 
+struct resync_kind {
+    struct manager *manager;
+    enum kind kind;
+};
+
+static void enqueue_resync(void *arg, const char *uid)
+{
+    const struct resync_kind *of = arg;
+    enqueue(of->manager, of->kind, uid, QUEUE_RESYNC);
+}
+
 static int enqueue_all(struct manager *manager, enum kind kind, struct error *err)
 {
-    struct record_list list = {0};
-    int64_t revision;
-    if (store_list(manager->options.store, kind, &list, &revision, err) < 0)
+    struct resync_kind of = {manager, kind};
+    if (store_each_uid(manager->options.store, kind, enqueue_resync, &of, err) < 0)
         return error_context(err, "cannot list the %s records", kind_info(kind)->singular);
-    for (size_t i = 0; i < list.count; i++)
-        enqueue(manager, kind, list.items[i]->meta.uid, QUEUE_RESYNC);
-    record_list_free(&list);
     return 0;
 }
 

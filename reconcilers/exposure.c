@@ -183,15 +183,8 @@ static void map_change(void *arg, struct manager *manager, const struct store_ch
     struct world *world = arg;
     if (change->kind != KIND_SANDBOX)
         return;
-    struct record_list all = {0};
-    if (store_list(world->store, KIND_EXPOSURE, &all, NULL, NULL) < 0)
-        return;
-    for (size_t i = 0; i < all.count; i++) {
-        const char *of = all.items[i]->status.exposure.sandbox_uid;
-        if (!of || strcmp(of, change->uid) == 0)
-            manager_enqueue(manager, KIND_EXPOSURE, all.items[i]->meta.uid);
-    }
-    record_list_free(&all);
+    world_enqueue_bound(world, manager, KIND_EXPOSURE, change->uid);
+    world_enqueue_bound(world, manager, KIND_EXPOSURE, NULL); // it may be the one they wait for
 }
 
 void exposure_register(struct world *world)

@@ -243,19 +243,6 @@ static enum reconcile_verdict reconcile(void *arg, const char *uid, struct recon
 }
 
 // ---- other records' changes ----------------------------------------------------------------------------------------
-static void enqueue_of_workspace(struct world *world, struct manager *manager, const char *workspace_uid)
-{
-    struct record_list all = {0};
-    if (store_list(world->store, KIND_SANDBOX, &all, NULL, NULL) < 0)
-        return;
-    for (size_t i = 0; i < all.count; i++) {
-        const char *bound = all.items[i]->status.sandbox.workspace_uid;
-        if (!bound || strcmp(bound, workspace_uid) == 0)
-            manager_enqueue(manager, KIND_SANDBOX, all.items[i]->meta.uid);
-    }
-    record_list_free(&all);
-}
-
 static const char *sandbox_uid_of(const struct record *record)
 {
     return record->kind == KIND_SESSION ? record->status.session.sandbox_uid : record->status.exposure.sandbox_uid;
@@ -265,7 +252,8 @@ static void map_change(void *arg, struct manager *manager, const struct store_ch
 {
     struct world *world = arg;
     if (change->kind == KIND_WORKSPACE) {
-        enqueue_of_workspace(world, manager, change->uid);
+        world_enqueue_bound(world, manager, KIND_SANDBOX, change->uid);
+        world_enqueue_bound(world, manager, KIND_SANDBOX, NULL); // it may be the one they wait for
         return;
     }
     if (change->kind != KIND_SESSION && change->kind != KIND_EXPOSURE)

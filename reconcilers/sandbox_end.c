@@ -3,7 +3,6 @@
 #include "controller/fault.h"
 #include "controller/log.h"
 #include "reconcilers/sandbox.h"
-#include <string.h>
 
 static void on_removed(void *arg, int result, const struct error *err)
 {
@@ -62,15 +61,11 @@ enum reconcile_verdict sandbox_remove_runtime(struct world *world, struct record
 static int delete_all_of(struct store_tx *tx, enum kind kind, const char *sandbox_uid, struct error *err)
 {
     struct record_list all = {0};
-    if (tx_list(tx, kind, &all, err) < 0)
+    if (tx_list_bound(tx, kind, sandbox_uid, &all, err) < 0)
         return -1;
     int r = 0;
-    for (size_t i = 0; i < all.count && r == 0; i++) {
-        const struct record *at = all.items[i];
-        const char *of = kind == KIND_SESSION ? at->status.session.sandbox_uid : at->status.exposure.sandbox_uid;
-        if (of && strcmp(of, sandbox_uid) == 0)
-            r = tx_delete(tx, &ACTOR_CONTROLLER, kind, at->meta.uid, err);
-    }
+    for (size_t i = 0; i < all.count && r == 0; i++)
+        r = tx_delete(tx, &ACTOR_CONTROLLER, kind, all.items[i]->meta.uid, err);
     record_list_free(&all);
     return r;
 }
@@ -85,13 +80,9 @@ int sandbox_delete_dependents(struct store_tx *tx, void *arg, struct error *err)
 static int has_exposures(struct store_tx *tx, const char *sandbox_uid, bool *ret, struct error *err)
 {
     struct record_list all = {0};
-    if (tx_list(tx, KIND_EXPOSURE, &all, err) < 0)
+    if (tx_list_bound(tx, KIND_EXPOSURE, sandbox_uid, &all, err) < 0)
         return -1;
-    *ret = false;
-    for (size_t i = 0; i < all.count; i++) {
-        const char *of = all.items[i]->status.exposure.sandbox_uid;
-        *ret |= of && strcmp(of, sandbox_uid) == 0;
-    }
+    *ret = all.count > 0;
     record_list_free(&all);
     return 0;
 }

@@ -136,23 +136,15 @@ void sandbox_take_facts(struct record *sandbox, const struct sandbox_facts *fact
     set_isolated_condition(sandbox, facts, now);
 }
 
-static int find_session_in(const struct record_list *all, const char *sandbox_uid)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (all->items[i]->status.session.sandbox_uid && strcmp(all->items[i]->status.session.sandbox_uid, sandbox_uid) == 0)
-            return (int)i;
-    return -1;
-}
-
 int sandbox_create_session(struct store_tx *tx, void *arg, struct error *err)
 {
     struct record *sandbox = arg;
-    struct record_list all = {0};
-    if (tx_write_status(tx, sandbox, err) < 0 || tx_list(tx, KIND_SESSION, &all, err) < 0)
+    struct record_list sessions = {0};
+    if (tx_write_status(tx, sandbox, err) < 0 || tx_list_bound(tx, KIND_SESSION, sandbox->meta.uid, &sessions, err) < 0)
         return -1;
-    int at = find_session_in(&all, sandbox->meta.uid);
-    record_list_free(&all);
-    if (at >= 0)
+    bool has_session = sessions.count > 0;
+    record_list_free(&sessions);
+    if (has_session)
         return 0;
     CLEANUP_RECORD struct record *session = record_new(KIND_SESSION);
     session->spec.session.sandbox_ref = mem_strdup(sandbox->meta.name);
@@ -162,11 +154,10 @@ int sandbox_create_session(struct store_tx *tx, void *arg, struct error *err)
 
 int sandbox_find_session(struct world *world, const char *sandbox_uid, struct record **ret, struct error *err)
 {
-    struct record_list all = {0};
-    if (store_list(world->store, KIND_SESSION, &all, NULL, err) < 0)
+    struct record_list sessions = {0};
+    if (store_list_bound(world->store, KIND_SESSION, sandbox_uid, &sessions, err) < 0)
         return -1;
-    int at = find_session_in(&all, sandbox_uid);
-    *ret = at >= 0 ? TAKE_PTR(all.items[at]) : NULL;
-    record_list_free(&all);
+    *ret = sessions.count ? TAKE_PTR(sessions.items[0]) : NULL;
+    record_list_free(&sessions);
     return 0;
 }

@@ -153,13 +153,7 @@ static void map_change(void *arg, struct manager *manager, const struct store_ch
     struct world *world = arg;
     if (change->kind != KIND_SANDBOX || change->type == STORE_ADDED)
         return;
-    struct record_list all = {0};
-    if (store_list(world->store, KIND_SESSION, &all, NULL, NULL) < 0)
-        return;
-    for (size_t i = 0; i < all.count; i++)
-        if (all.items[i]->status.session.sandbox_uid && strcmp(all.items[i]->status.session.sandbox_uid, change->uid) == 0)
-            manager_enqueue(manager, KIND_SESSION, all.items[i]->meta.uid);
-    record_list_free(&all);
+    world_enqueue_bound(world, manager, KIND_SESSION, change->uid);
 }
 
 void session_register(struct world *world)

@@ -53,19 +53,23 @@ int world_get(struct world *world, enum kind kind, const char *uid, struct recor
     return error_copy(err, &why);
 }
 
+void world_enqueue_bound(struct world *world, struct manager *manager, enum kind kind, const char *to_uid)
+{
+    struct record_list bound = {0};
+    if (store_list_bound(world->store, kind, to_uid, &bound, NULL) < 0)
+        return; // the minute's resync comes
+    for (size_t i = 0; i < bound.count; i++)
+        manager_enqueue(manager, kind, bound.items[i]->meta.uid);
+    record_list_free(&bound);
+}
+
 int tx_find_holder(struct store_tx *tx, const char *workspace_uid, struct record **ret, struct error *err)
 {
-    struct record_list all = {0};
-    if (tx_list(tx, KIND_SANDBOX, &all, err) < 0)
+    struct record_list bound = {0}; // at most one: an index of the store says so
+    if (tx_list_bound(tx, KIND_SANDBOX, workspace_uid, &bound, err) < 0)
         return -1;
-    struct record *holder = NULL;
-    for (size_t i = 0; i < all.count && !holder; i++) {
-        const char *bound = all.items[i]->status.sandbox.workspace_uid;
-        if (bound && strcmp(bound, workspace_uid) == 0)
-            holder = TAKE_PTR(all.items[i]);
-    }
-    record_list_free(&all);
-    *ret = holder;
+    *ret = bound.count ? TAKE_PTR(bound.items[0]) : NULL;
+    record_list_free(&bound);
     return 0;
 }
 

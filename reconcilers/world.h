@@ -40,5 +40,7 @@ bool request_worker_add(struct request_worker *worker, void (*fn)(void *arg), vo
 
 // The live Sandbox that holds a workspace (by bound uid), or *ret = NULL.
 int tx_find_holder(struct store_tx *tx, const char *workspace_uid, struct record **ret, struct error *err);
+// Requeues the live records of a kind that are bound to that uid (NULL: to none).
+void world_enqueue_bound(struct world *world, struct manager *manager, enum kind kind, const char *to_uid);
 // store_get_uid that turns ERROR_NOT_FOUND into *ret = NULL.
 int world_get(struct world *world, enum kind kind, const char *uid, struct record **ret, struct error *err);

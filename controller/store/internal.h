@@ -66,6 +66,7 @@ int rows_get(struct store *store, struct sql *sql, enum sql_statement which, enu
              struct error *err); // ERROR_NOT_FOUND
 // stmt: an SQL_LIST or SQL_LIST_PREFIX query (NULL: err is set already).
 int rows_list(struct store *store, struct sql *sql, sqlite3_stmt *stmt, struct record_list *ret, struct error *err);
+int rows_list_bound(struct store *store, struct sql *sql, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err);
 
 // ---- readers (readers.c) ------------------------------------------------------------------------------------------
 struct reader_pool {

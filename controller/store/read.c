@@ -96,6 +96,35 @@ int store_list(struct store *store, enum kind kind, struct record_list *ret, int
     return r;
 }
 
+int store_list_bound(struct store *store, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = rows_list_bound(store, sql, kind, to_uid, ret, err);
+    readers_release(&store->readers, sql);
+    return r;
+}
+
+static int each_uid(struct sql *sql, enum kind kind, void (*fn)(void *arg, const char *uid), void *arg, struct error *err)
+{
+    sqlite3_stmt *stmt = sql_query(sql, SQL_LIST_UIDS, err, "t", kind_info(kind)->name);
+    int row = stmt ? 1 : -1;
+    while (row > 0 && (row = sql_next(sql, stmt, err)) > 0)
+        fn(arg, sql_text(stmt, 0));
+    return row;
+}
+
+int store_each_uid(struct store *store, enum kind kind, void (*fn)(void *arg, const char *uid), void *arg, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = each_uid(sql, kind, fn, arg, err);
+    readers_release(&store->readers, sql);
+    return r;
+}
+
 int64_t store_revision(struct store *store)
 {
     return atomic_load(&store->revision);

@@ -3,6 +3,7 @@
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
 #include "schemas/kinds/tables.h"
+#include <assert.h>
 #include <string.h>
 
 enum column { // RECORD_COLUMNS in statements.c
@@ -160,4 +161,14 @@ int rows_list(struct store *store, struct sql *sql, sqlite3_stmt *stmt, struct r
         return record_list_free(&list), -1;
     *ret = list;
     return 0;
+}
+
+int rows_list_bound(struct store *store, struct sql *sql, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err)
+{
+    assert(kind == KIND_SANDBOX || kind == KIND_SESSION || kind == KIND_EXPOSURE);
+    bool is_sandbox = kind == KIND_SANDBOX;
+    const char *name = kind_info(kind)->name;
+    if (!to_uid)
+        return rows_list(store, sql, sql_query(sql, is_sandbox ? SQL_LIST_OF_NO_WORKSPACE : SQL_LIST_OF_NO_SANDBOX, err, "t", name), ret, err);
+    return rows_list(store, sql, sql_query(sql, is_sandbox ? SQL_LIST_OF_WORKSPACE : SQL_LIST_OF_SANDBOX, err, "tt", name, to_uid), ret, err);
 }

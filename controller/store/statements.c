@@ -8,6 +8,15 @@ const char *const sql_texts[SQL_COUNT] = {
     [SQL_GET_NAME] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND name = ?2 AND removed_at IS NULL",
     [SQL_GET_UID] = "SELECT " RECORD_COLUMNS " FROM records WHERE uid = ?2 AND kind = ?1",
     [SQL_LIST] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL ORDER BY id",
+    [SQL_LIST_UIDS] = "SELECT uid FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL ORDER BY id",
+    [SQL_LIST_OF_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_workspace "
+                              "WHERE workspace_uid = ?2 AND kind = ?1 AND removed_at IS NULL ORDER BY id",
+    [SQL_LIST_OF_NO_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live "
+                                 "WHERE kind = ?1 AND removed_at IS NULL AND workspace_uid IS NULL ORDER BY id",
+    [SQL_LIST_OF_SANDBOX] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_sandbox "
+                            "WHERE sandbox_uid = ?2 AND kind = ?1 AND removed_at IS NULL ORDER BY id",
+    [SQL_LIST_OF_NO_SANDBOX] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live "
+                               "WHERE kind = ?1 AND removed_at IS NULL AND sandbox_uid IS NULL ORDER BY id",
     [SQL_LIST_PREFIX] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND uid >= ?2 AND uid < ?3 AND removed_at IS NULL "
                         "ORDER BY uid LIMIT 6",
     [SQL_VERSION_OF] = "SELECT resource_version FROM records WHERE uid = ?1",

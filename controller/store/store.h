@@ -36,6 +36,11 @@ int store_get_uid(struct store *store, enum kind kind, const char *uid, struct r
 int store_resolve(struct store *store, enum kind kind, const char *text, struct record **ret, struct error *err);
 // All live records, oldest first, as of one revision.
 int store_list(struct store *store, enum kind kind, struct record_list *ret, int64_t *ret_revision, struct error *err);
+// Those of them that are bound to one record: Sandboxes to a workspace's uid, Sessions and Exposures to a sandbox's; NULL:
+// those that are bound to none. By index: costs what it finds, however many records there are.
+int store_list_bound(struct store *store, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err);
+// The uid of every live record, oldest first, for a caller that reads each one fresh later anyway. fn must not use the store.
+int store_each_uid(struct store *store, enum kind kind, void (*fn)(void *arg, const char *uid), void *arg, struct error *err);
 int64_t store_revision(struct store *store);
 
 // ---- writes ---------------------------------------------------------------------------------------------------
@@ -56,6 +61,7 @@ struct store_actor {
 int tx_get(struct store_tx *tx, enum kind kind, const char *name, struct record **ret, struct error *err);
 int tx_get_uid(struct store_tx *tx, enum kind kind, const char *uid, struct record **ret, struct error *err);
 int tx_list(struct store_tx *tx, enum kind kind, struct record_list *ret, struct error *err); // live
+int tx_list_bound(struct store_tx *tx, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err); // as store_list_bound
 struct wall_time tx_now(struct store_tx *tx);
 
 // in: kind, spec, optional meta.name, labels, annotations, finalizers, owners, and status (conditions the creator

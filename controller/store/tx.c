@@ -30,6 +30,11 @@ int tx_list(struct store_tx *tx, enum kind kind, struct record_list *ret, struct
     return rows_list(tx->store, tx->sql, sql_query(tx->sql, SQL_LIST, err, "t", kind_info(kind)->name), ret, err);
 }
 
+int tx_list_bound(struct store_tx *tx, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err)
+{
+    return rows_list_bound(tx->store, tx->sql, kind, to_uid, ret, err);
+}
+
 struct wall_time tx_now(struct store_tx *tx)
 {
     return tx->now;

@@ -256,6 +256,59 @@ static void a_list_is_live_records_oldest_first_as_of_one_revision(void **state)
     record_list_free(&list);
 }
 
+static void check_bound(struct store_fixture *fixture, enum kind kind, const char *to_uid, const char *name)
+{
+    struct error err = ERROR_INIT;
+    struct record_list list;
+    assert_ok(store_list_bound(fixture->store, kind, to_uid, &list, &err));
+    assert_int_equal(list.count, name ? 1 : 0);
+    if (name)
+        assert_string_equal(list.items[0]->meta.name, name);
+    record_list_free(&list);
+}
+
+static void a_list_of_bound_records_holds_only_live_ones_of_that_record(void **state)
+{
+    struct store_fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    CLEANUP_RECORD struct record *first = store_fixture_create(fixture, store_fixture_workspace("first"));
+    CLEANUP_RECORD struct record *second = store_fixture_create(fixture, store_fixture_workspace("second"));
+    CLEANUP_RECORD struct record *box = store_fixture_create(fixture, store_fixture_sandbox("box", first));
+    CLEANUP_RECORD struct record *loose = store_fixture_sandbox("loose", second);
+    mem_replace(&loose->status.sandbox.workspace_uid, NULL);
+    store_fixture_create(fixture, loose);
+    CLEANUP_RECORD struct record *port = store_fixture_create(fixture, store_fixture_exposure("port", box, 8000));
+    check_bound(fixture, KIND_SANDBOX, first->meta.uid, "box");
+    check_bound(fixture, KIND_SANDBOX, second->meta.uid, NULL);
+    check_bound(fixture, KIND_SANDBOX, NULL, "loose");
+    check_bound(fixture, KIND_EXPOSURE, box->meta.uid, "port");
+    check_bound(fixture, KIND_SESSION, box->meta.uid, NULL);
+    check_bound(fixture, KIND_EXPOSURE, NULL, NULL);
+    assert_ok(store_fixture_delete(fixture->store, KIND_EXPOSURE, port->meta.uid, &err));
+    check_bound(fixture, KIND_EXPOSURE, box->meta.uid, NULL);
+}
+
+static void take_uid(void *arg, const char *uid)
+{
+    text_list_add(arg, uid);
+}
+
+static void uids_are_those_of_live_records_oldest_first(void **state)
+{
+    struct store_fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    CLEANUP_RECORD struct record *old = store_fixture_create(fixture, store_fixture_workspace("old"));
+    CLEANUP_RECORD struct record *gone = store_fixture_create(fixture, store_fixture_workspace("gone"));
+    CLEANUP_RECORD struct record *young = store_fixture_create(fixture, store_fixture_workspace("young"));
+    assert_ok(store_fixture_delete(fixture->store, KIND_WORKSPACE, gone->meta.uid, &err));
+    struct text_list uids = {0};
+    assert_ok(store_each_uid(fixture->store, KIND_WORKSPACE, take_uid, &uids, &err));
+    assert_int_equal(uids.count, 2);
+    assert_string_equal(uids.items[0], old->meta.uid);
+    assert_string_equal(uids.items[1], young->meta.uid);
+    text_list_clear(&uids);
+}
+
 static void all_of_a_record_survives_a_restart(void **state)
 {
     struct store_fixture *fixture = *state;
@@ -321,6 +374,8 @@ int main(void)
         TEST(a_tombstone_is_readable_by_uid_for_30_days_and_then_gone),
         TEST(a_tombstone_that_a_live_record_is_bound_to_stays),
         TEST(a_list_is_live_records_oldest_first_as_of_one_revision),
+        TEST(a_list_of_bound_records_holds_only_live_ones_of_that_record),
+        TEST(uids_are_those_of_live_records_oldest_first),
         TEST(all_of_a_record_survives_a_restart),
         TEST(a_secret_is_in_no_image_and_goes_with_its_record),
     };
