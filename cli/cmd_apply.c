@@ -104,7 +104,7 @@ static const struct example examples[] = {
 };
 static const struct option_row options[] = {
     OPTION_FILENAME,
-    {.name = "dry-run", .value = "WHERE", .doc = "check on the server and say what would happen", .choices = dry_runs},
+    {.name = "dry-run", .value = "WHERE", .doc = "server: let the daemon check everything and change nothing", .choices = dry_runs},
     OPTION_OUTPUT(outputs, "print the objects instead of what happened to them"),
 };
 const struct command command_apply = {

@@ -17,6 +17,15 @@ static int open_client(struct invocation *in, struct mcp_client *ret, struct err
 }
 
 // ---- tools --------------------------------------------------------------------------------------------------------------
+// A stop inside a number or a file's name does not end a sentence.
+static size_t first_sentence(const char *text)
+{
+    size_t len = 0;
+    while (text[len] && text[len] != '\n' && !(text[len] == '.' && strchr(" \n", text[len + 1]))) // strchr finds the end of the text too
+        len++;
+    return len;
+}
+
 static void print_tools(const struct invocation *in, const json_t *tools)
 {
     CLEANUP(text_table_free) struct text_table table = {0};
@@ -24,8 +33,8 @@ static void print_tools(const struct invocation *in, const json_t *tools)
     text_table_add_row(&table, (const char *[]){"NAME", "DESCRIPTION"}, is_name ? 1 : 2);
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
-        const char *description = json_get_text(tool, "description");
-        CLEANUP_FREE char *first = mem_strndup(description ? description : "", strcspn(description ? description : "", ".\n"));
+        const char *given = json_get_text(tool, "description"), *description = given ? given : "";
+        CLEANUP_FREE char *first = mem_strndup(description, first_sentence(description));
         text_table_add_row(&table, (const char *[]){json_get_text(tool, "name"), first}, 2);
     }
     text_table_print(&table, !is_name);

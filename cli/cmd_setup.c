@@ -46,7 +46,7 @@ static int run(struct invocation *in, struct error *err)
 
 static const char *const templates[] = {"debian-12", NULL};
 static const struct example examples[] = {{"chat2shell setup", "about a minute; from then on new sandboxes can install packages"}};
-static const struct option_row options[] = {{.name = "template", .value = "NAME", .doc = "what to build; debian-12 by default", .choices = templates}};
+static const struct option_row options[] = {{.name = "template", .value = "NAME", .doc = "what to build", .choices = templates}};
 const struct command command_setup = {
     .name = "setup", .synopsis = "", .summary = "Build the debian-12 template and check that this machine is ready", .run = run,
     .details = "It needs no daemon, and does not disturb one that runs.", COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),

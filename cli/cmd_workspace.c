@@ -66,7 +66,7 @@ static const char *const modes[] = {"clone", "direct", NULL};
 static const char *const add_outputs[] = {"table", "json", "yaml", "name", NULL};
 static const struct option_row list_options[] = {OPTION_OUTPUT(output_kinds, "how to print them")};
 static const struct option_row add_options[] = {
-    {.name = "mode", .value = "MODE", .doc = "clone: a private copy of a Git repository (the default); direct: the directory itself", .choices = modes},
+    {.name = "mode", .value = "MODE", .doc = "clone (a private copy of a Git repository) by default; direct is the directory itself", .choices = modes},
     OPTION_OUTPUT(add_outputs, "how to print it"),
 };
 static const struct example add_examples[] = {{"chat2shell workspace add ~/repositories/demo", "let assistants use it without asking"}};

@@ -41,7 +41,7 @@ static void put_option(const struct option_row *row)
     putchar('\n');
     put(row->doc);
     for (size_t i = 0; row->value && row->choices && row->choices[i]; i++) {
-        fputs(i ? ", " : ": ", stdout);
+        fputs(i ? ", " : "; one of ", stdout);
         put(row->choices[i]);
     }
     putchar('\n');

@@ -23,19 +23,15 @@ static void print_examples(const struct command *command)
 static void print_choices(const char *const *choices)
 {
     for (size_t i = 0; choices && choices[i]; i++)
-        printf("%s%s", i ? ", " : " (", choices[i]);
-    if (choices)
-        putchar(')');
+        printf("%s%s", i ? ", " : "; one of ", choices[i]);
 }
 
 static void print_option(const struct option_row *row)
 {
     char name[64];
     snprintf(name, sizeof(name), "--%s%s%s", row->name, row->value ? "=" : "", row->value ? row->value : "");
-    if (row->letter)
-        printf("  -%c, %-20s %s", row->letter, name, row->doc);
-    else
-        printf("      %-20s %s", name, row->doc);
+    char letter[] = {'-', row->letter, ',', '\0'};
+    printf("  %-3s %-20s%s%s", row->letter ? letter : "", name, strlen(name) > 20 ? "\n                           " : " ", row->doc);
     print_choices(row->value ? row->choices : NULL);
     putchar('\n');
 }
@@ -44,8 +40,9 @@ void usage_print_command(const struct command *parent, const struct command *com
 {
     printf("%s\n\n", command->summary);
     print_examples(command);
+    bool has_own_place = strstr(command->synopsis, "[OPTIONS]") != NULL;
     printf("Usage: chat2shell %s%s%s%s%s%s\n", parent ? parent->name : "", parent ? " " : "", command->name, command->synopsis[0] ? " " : "",
-           command->synopsis, command->option_count ? " [OPTIONS]" : "");
+           command->synopsis, command->option_count && !has_own_place ? " [OPTIONS]" : "");
     if (command->child_count)
         puts("\nCommands:");
     for (size_t i = 0; i < command->child_count; i++)

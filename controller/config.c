@@ -138,7 +138,7 @@ static const struct variable {
     {{"CHAT2SHELL_ALLOWED_HOST_ROOTS", "~/repositories",
       "Directories, separated by colons, below which a host path may be approved; empty: none."},
      read_roots, AT(allowed_host_roots), true},
-    {{"CHAT2SHELL_DRIVER", "auto", "What makes sandboxes: auto (sbx where it answers, else bubblewrap), bubblewrap or sbx."},
+    {{"CHAT2SHELL_DRIVER", "auto", "What makes sandboxes: auto or bubblewrap, the only driver of this version (sbx is refused)."},
      read_driver, AT(driver)},
     {{"CHAT2SHELL_ENABLE_TUNNEL", "1", "1: serve runs the tunnel client too. 0: it does not."}, read_switch, AT(is_tunnel_enabled)},
     {{"CHAT2SHELL_SECRET_DIR", "~/.secrets/tunnel-client", "Directory of the tunnel client's key, passed to it by path, never read."},
