@@ -1,5 +1,5 @@
 // What goes to standard output. Untrusted text never reaches a terminal as it is: control, BiDi and zero-width characters
-// come out as \uXXXX, which in JSON and YAML is the same text.
+// come out as a backslash, u and four digits, which in JSON and YAML is the same text.
 #pragma once
 #include "controller/base/buffer.h"
 #include <jansson.h>
