@@ -88,10 +88,12 @@ static enum reconcile_verdict commit_attempt(struct world *world, struct record 
 static enum reconcile_verdict wait_for_workspace(struct world *world, struct record *sandbox, const struct record *workspace, struct error *err)
 {
     const struct condition *ready = record_condition(workspace, CONDITION_READY);
-    if (ready && ready->status == CONDITION_FALSE && strcmp(ready->reason, "IdentityChanged") == 0)
+    if (!ready)
+        return RECONCILE_DONE; // just born: its change requeues, and a commit now would only stand before the next one's
+    if (ready->status == CONDITION_FALSE && strcmp(ready->reason, "IdentityChanged") == 0)
         return sandbox_fail(world, sandbox, "WorkspaceReplaced", ready->message, err);
     record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, clock_wall(world->clock), "WorkspaceNotReady", "%s",
-                         ready && ready->message ? ready->message : "the workspace's directory is being made");
+                         ready->message ? ready->message : "the workspace's directory is being made");
     return sandbox_write(world, sandbox, err);
 }
 
@@ -169,14 +171,15 @@ static enum reconcile_verdict step_session(struct world *world, struct record *s
         return sandbox_fail(world, sandbox, failed->reason, failed->message, err);
     if (!record_is_true(session, CONDITION_READY))
         return RECONCILE_DONE; // its change requeues
-    if (!sandbox->status.sandbox.started_at.ms) {
+    bool is_first = !sandbox->status.sandbox.started_at.ms;
+    if (is_first)
         sandbox->status.sandbox.started_at = now;
-        store_event(world->store, sandbox, false, "Running", "the tool server answers");
-    }
     record_set_condition(sandbox, CONDITION_SESSION_READY, CONDITION_TRUE, now, "ToolServerReady", "the tool server answers");
     record_set_condition(sandbox, CONDITION_READY, CONDITION_TRUE, now, "Running", "the sandbox runs");
     if (store_write_status(world->store, sandbox, err) < 0)
         return RECONCILE_FAILED;
+    if (is_first) // after the write: the caller waits for that commit, not for this one
+        store_event(world->store, sandbox, false, "Running", "the tool server answers");
     return sandbox_expire_if_idle(world, sandbox, outcome, err);
 }
 
