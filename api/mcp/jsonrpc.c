@@ -65,10 +65,10 @@ static char *write_message(const json_t *id, const char *key, const char *value,
     CLEANUP_FREE char *head = mem_format("{\"jsonrpc\":\"2.0\",%s%s%s\"%s\":", id ? "\"id\":" : "",
                                          id ? id_text : "", id ? "," : "", key);
     size_t head_len = strlen(head);
-    char *text = mem_alloc(head_len + value_len + 2);
+    char *text = mem_realloc(NULL, head_len + value_len + 2); // not zeroed first: an answer may be megabytes
     memcpy(text, head, head_len);
     memcpy(text + head_len, value, value_len);
-    text[head_len + value_len] = '}';
+    memcpy(text + head_len + value_len, "}", 2);
     if (ret_len)
         *ret_len = head_len + value_len + 1;
     return text;

