@@ -129,6 +129,22 @@ static void settle(struct fake_driver *self, struct hung *hung, enum fake_fault 
         post_answer(self, hung, fault == FAKE_OK ? 0 : -1, ERROR_IO, "injected failure");
 }
 
+// The private clone of clone mode, made as the real driver has it, but without a sandbox around git: the source is the test's own.
+static void make_clone(const struct driver_spec *spec)
+{
+    CLEANUP_FREE char *parent = mem_strdup(spec->workspace_root);
+    *strrchr(parent, '/') = '\0';
+    struct error err = ERROR_INIT;
+    if (fs_make_private_dir(parent, NULL, &err) < 0)
+        return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/usr/bin/git", "git", "clone", "-q", "--no-local", spec->clone_source, spec->workspace_root, NULL);
+        _exit(127);
+    }
+    waitpid(pid, NULL, 0);
+}
+
 // ---- create, remove ----------------------------------------------------------------------------------------------------
 static void fake_create(struct driver *driver, const struct driver_spec *spec, driver_created_fn done, driver_died_fn died, void *arg)
 {
@@ -142,6 +158,8 @@ static void fake_create(struct driver *driver, const struct driver_spec *spec, d
     self->runtimes[self->used++] = runtime;
     struct hung *hung = mem_alloc(sizeof(*hung));
     *hung = (struct hung){.call = FAKE_CREATE, .runtime = runtime, .answer = answer_created, .fn.created = done, .arg = arg};
+    if (runtime->is_there && spec->mode == WORKSPACE_CLONE && spec->clone_source)
+        make_clone(spec);
     settle(self, hung, fault);
     pthread_mutex_unlock(&self->lock);
 }

@@ -162,7 +162,7 @@ static void put(struct answer *answer, int result, struct record *record, json_t
     pthread_mutex_unlock(&answer->lock);
 }
 
-static int wait_for(struct answer *answer, struct record **ret, struct error *err)
+static int wait_for(struct answer *answer, struct record **ret, json_t **ret_json, struct error *err)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -178,6 +178,10 @@ static int wait_for(struct answer *answer, struct record **ret, struct error *er
         *ret = answer->record;
     else
         record_free(answer->record);
+    if (ret_json)
+        *ret_json = answer->json;
+    else
+        json_decref(answer->json);
     return answer->result;
 }
 
@@ -190,8 +194,7 @@ static void on_sandbox(void *arg, int result, enum sandbox_outcome outcome, stru
 
 static void on_record(void *arg, int result, struct record *record, json_t *unsaved, const struct error *err)
 {
-    json_decref(unsaved);
-    put(arg, result, record, NULL, err);
+    put(arg, result, record, unsaved, err);
 }
 
 static void on_call(void *arg, int result, json_t *answer, const struct error *err)
@@ -205,7 +208,7 @@ int world_create(struct world_fixture *fixture, const struct sandbox_request *re
     struct answer answer = ANSWER_INIT;
     *ret = NULL;
     request_sandbox(&fixture->world, request, on_sandbox, &answer);
-    int r = wait_for(&answer, ret, err);
+    int r = wait_for(&answer, ret, NULL, err);
     if (ret_outcome)
         *ret_outcome = answer.outcome;
     return r;
@@ -227,21 +230,28 @@ int world_destroy(struct world_fixture *fixture, const char *uid, struct record 
 {
     struct answer answer = ANSWER_INIT;
     request_destroy(&fixture->world, PRINCIPAL_MCP, uid, on_record, &answer);
-    return wait_for(&answer, ret, err);
+    return wait_for(&answer, ret, NULL, err);
+}
+
+int world_destroy_unsaved(struct world_fixture *fixture, const char *uid, json_t **ret_unsaved, struct error *err)
+{
+    struct answer answer = ANSWER_INIT;
+    request_destroy(&fixture->world, PRINCIPAL_MCP, uid, on_record, &answer);
+    return wait_for(&answer, NULL, ret_unsaved, err);
 }
 
 int world_expose(struct world_fixture *fixture, const char *uid, int64_t port, struct record **ret, struct error *err)
 {
     struct answer answer = ANSWER_INIT;
     request_expose(&fixture->world, PRINCIPAL_MCP, uid, port, on_record, &answer);
-    return wait_for(&answer, ret, err);
+    return wait_for(&answer, ret, NULL, err);
 }
 
 int world_decide(struct world_fixture *fixture, const char *approval, const char *decision, int64_t shown, struct error *err)
 {
     struct answer answer = ANSWER_INIT;
     request_decision(&fixture->world, "operator:uid=0", "test", approval, decision, shown, NULL, on_record, &answer);
-    int r = wait_for(&answer, NULL, err);
+    int r = wait_for(&answer, NULL, NULL, err);
     world_settle(fixture);
     return r;
 }
@@ -250,7 +260,7 @@ int world_delete(struct world_fixture *fixture, enum kind kind, const char *uid,
 {
     struct answer answer = ANSWER_INIT;
     request_delete(&fixture->world, "operator:uid=0", "test", kind, uid, 0, on_record, &answer);
-    int r = wait_for(&answer, NULL, err);
+    int r = wait_for(&answer, NULL, NULL, err);
     world_settle(fixture);
     return r;
 }
@@ -276,9 +286,7 @@ int world_call(struct world_fixture *fixture, const char *uid, const char *tool,
 {
     struct answer answer = ANSWER_INIT;
     lane_call_tool(fixture->world.lanes, uid, tool, arguments, on_call, &answer);
-    int r = wait_for(&answer, NULL, err);
-    *ret = answer.json;
-    return r;
+    return wait_for(&answer, NULL, ret, err);
 }
 
 char *world_make_host_dir(struct world_fixture *fixture, const char *name)

@@ -28,6 +28,7 @@ int world_create(struct world_fixture *fixture, const struct sandbox_request *re
                  struct error *err);
 struct record *world_create_running(struct world_fixture *fixture); // a new managed sandbox that is Ready
 int world_destroy(struct world_fixture *fixture, const char *uid, struct record **ret, struct error *err);
+int world_destroy_unsaved(struct world_fixture *fixture, const char *uid, json_t **ret_unsaved, struct error *err);
 int world_expose(struct world_fixture *fixture, const char *uid, int64_t port, struct record **ret, struct error *err);
 int world_decide(struct world_fixture *fixture, const char *approval, const char *decision, int64_t shown, struct error *err);
 int world_delete(struct world_fixture *fixture, enum kind kind, const char *uid, struct error *err);
