@@ -47,14 +47,21 @@ static void add_finding(struct scan *scan, const char *path, const char *what)
     json_array_append_new(scan->findings, finding);
 }
 
+// Of the whole tree at once: the walk below has limits and leaves out .git.
+static int check_listening(const struct scan *scan, const char *root, struct error *err)
+{
+    CLEANUP_FREE char *prefix = mem_format(" %s/", root);
+    const char *at = strstr(buffer_text(&scan->listening), prefix);
+    if (!at)
+        return 0;
+    return error_set(err, ERROR_REFUSED, "stop the program that listens on it, or choose another directory", "%.*s is a listening socket",
+                     (int)strcspn(at + 1, "\n"), at + 1);
+}
+
 static int check_special(struct scan *scan, const char *root, const char *path, mode_t mode, struct error *err)
 {
     if (S_ISCHR(mode) || S_ISBLK(mode))
         return error_set(err, ERROR_REFUSED, "remove it first", "%s/%s is a device", root, path);
-    CLEANUP_FREE char *full = mem_format(" %s/%s\n", root, path);
-    if (S_ISSOCK(mode) && strstr(buffer_text(&scan->listening), full))
-        return error_set(err, ERROR_REFUSED, "stop the program that listens on it, or choose another directory",
-                         "%s/%s is a listening socket", root, path);
     add_finding(scan, path, S_ISSOCK(mode) ? "socket" : "named pipe");
     return 0;
 }
@@ -124,7 +131,9 @@ int exposes_scan(const char *path, json_t **ret, struct error *err)
     struct scan scan = {.findings = findings, .listening = BUFFER_INIT(8 * 1024 * 1024)};
     fs_read_file("/proc/net/unix", &scan.listening, NULL);
     add_finding(&scan, ".", "everything in the directory, read and write, .git included; what a sandbox writes here can run as the owner");
-    int r = scan_directory(&scan, path, fd, "", 0, err);
+    int r = check_listening(&scan, path, err);
+    if (r == 0)
+        r = scan_directory(&scan, path, fd, "", 0, err);
     buffer_free(&scan.listening);
     if (r < 0)
         return -1;

@@ -1,6 +1,7 @@
 // Which host paths may ever reach a sandbox (the product's one local approval boundary).
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
+#include "controller/base/utf8.h"
 #include "reconcilers/reconcilers.h"
 #include <errno.h>
 #include <limits.h>
@@ -52,8 +53,19 @@ static bool is_below_allowed_root(const struct config *config, const char *path)
     return false;
 }
 
+// What a sandbox may have named (below a direct workspace) is shown to the operator, who decides by what is shown.
+static int check_spelling(const char *path, struct error *err)
+{
+    CLEANUP_FREE char *printable = utf8_to_printable(path, strlen(path), false);
+    if (utf8_is_valid(path, strlen(path)) && strcmp(printable, path) == 0)
+        return 0;
+    return error_set(err, ERROR_REFUSED, "rename it", "%s has a name that cannot be shown as it is", printable);
+}
+
 static int check_place(const struct config *config, const char *path, struct error *err)
 {
+    if (check_spelling(path, err) < 0)
+        return -1;
     if (!is_below_allowed_root(config, path))
         return error_set(err, ERROR_REFUSED, "move it below one of CHAT2SHELL_ALLOWED_HOST_ROOTS, or add its parent there and restart",
                          "%s is not strictly below an allowed host root", path);

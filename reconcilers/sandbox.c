@@ -66,7 +66,8 @@ static char *workspace_root_for(const struct world *world, const struct record *
     if (workspace->spec.workspace.mode != WORKSPACE_CLONE)
         return mem_strdup(workspace->status.workspace.root);
     const char *name = strrchr(workspace->spec.workspace.path, '/') + 1;
-    return mem_format("%s/clones/%s/%s", world->config->data_root, sandbox->status.sandbox.runtime_name, name);
+    CLEANUP_FREE char *dir = driver_clone_dir_name(sandbox->status.sandbox.runtime_name);
+    return mem_format("%s/clones/%s/%s", world->config->data_root, dir, name);
 }
 
 // Intent before effect: attempt and runtime name are committed before the driver hears of them.

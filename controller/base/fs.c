@@ -1,7 +1,6 @@
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "controller/base/random.h"
-#include <dirent.h>
 #include <errno.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -133,69 +132,6 @@ int fs_make_private_dir(const char *path, int *ret_fd, struct error *err)
     if (ret_fd)
         *ret_fd = TAKE_FD(fd);
     return 0;
-}
-
-#define REMOVE_MAX_DEPTH 256
-
-static int remove_entry(int dir_fd, const char *name, dev_t device, int depth, struct error *err);
-
-static int remove_children(int fd, dev_t device, int depth, struct error *err)
-{
-    int list_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = list_fd >= 0 ? fdopendir(list_fd) : NULL;
-    if (!list) {
-        if (list_fd >= 0)
-            close(list_fd);
-        return error_errno(err, errno, NULL, "cannot list a directory to remove");
-    }
-    int r = 0;
-    for (struct dirent *entry; r == 0 && (entry = readdir(list));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            r = remove_entry(fd, entry->d_name, device, depth + 1, err);
-    closedir(list);
-    return r;
-}
-
-static int remove_directory(int dir_fd, const char *name, dev_t device, int depth, struct error *err)
-{
-    if (depth > REMOVE_MAX_DEPTH)
-        return error_set(err, ERROR_TOO_LARGE, "remove it by hand", "%s is nested deeper than %d levels", name,
-                         REMOVE_MAX_DEPTH);
-    CLEANUP_CLOSE int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    // a sandbox may leave directories of mode 0
-    if (fd < 0 && errno == EACCES && fchmodat(dir_fd, name, 0700, 0) == 0)
-        fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return error_errno(err, errno, NULL, "cannot open %s to remove it", name);
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return error_errno(err, errno, NULL, "cannot look at %s", name);
-    if (st.st_dev != device)
-        return error_set(err, ERROR_REFUSED, "unmount it first", "%s is on another file system", name);
-    if (!(st.st_mode & S_IWUSR) && fchmod(fd, 0700) < 0)
-        return error_errno(err, errno, NULL, "cannot make %s writable to empty it", name);
-    if (remove_children(fd, device, depth, err) < 0)
-        return -1;
-    if (unlinkat(dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        return error_errno(err, errno, NULL, "cannot remove %s", name);
-    return 0;
-}
-
-static int remove_entry(int dir_fd, const char *name, dev_t device, int depth, struct error *err)
-{
-    if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
-        return 0;
-    if (errno != EISDIR && errno != EPERM)
-        return error_errno(err, errno, NULL, "cannot remove %s", name);
-    return remove_directory(dir_fd, name, device, depth, err);
-}
-
-int fs_remove_tree(int dir_fd, const char *name, struct error *err)
-{
-    struct stat st;
-    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : error_errno(err, errno, NULL, "cannot look at %s", name);
-    return remove_entry(dir_fd, name, st.st_dev, 0, err);
 }
 
 bool fs_is_below(const char *path, const char *dir)

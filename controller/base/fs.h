@@ -24,7 +24,7 @@ int fs_replace_file(int dir_fd, const char *name, const void *bytes, size_t len,
 // Fails if it belongs to another uid or is a symlink. *ret_fd (NULL allowed) is the caller's.
 int fs_make_private_dir(const char *path, int *ret_fd, struct error *err);
 // Removes dir_fd/name and all below it without leaving its mount or following a link. Absent is success.
-// Directories that are not ours to enter are made enterable first. At most 256 levels.
+// Directories that are not ours to enter are made enterable first. Any depth: what lies deep is moved up within the tree.
 int fs_remove_tree(int dir_fd, const char *name, struct error *err);
 bool fs_is_below(const char *path, const char *dir); // both absolute and clean; strictly below
 int fs_set_nonblocking(int fd, bool is_nonblocking);

@@ -1,6 +1,8 @@
 #include "reconcilers/drivers/driver.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
+#include "controller/hash.h"
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -23,6 +25,11 @@ void finding_add(struct finding_list *list, enum finding_level level, const char
     va_end(args);
     list->items = mem_realloc_array(list->items, list->count + 1, sizeof(*list->items));
     list->items[list->count++] = (struct finding){level, mem_strdup(check), what, mem_strdup_or_null(fix)};
+}
+
+char *driver_clone_dir_name(const char *runtime_name)
+{
+    return mem_format("%016" PRIx64, hash_text(runtime_name));
 }
 
 // Every driver this program has, the ones that `auto` prefers first.

@@ -94,6 +94,9 @@ struct driver_options {
     const char *state_dir;   // runtime directories below state_dir/runtimes
     const char *data_root;   // templates below data_root/templates, private clones below data_root/clones
 };
+// The name below data_root/clones of the directory that holds a runtime's private clone. Callers see the path of their
+// workspace, and are never told a runtime's name. Owned by the caller.
+char *driver_clone_dir_name(const char *runtime_name);
 int driver_bubblewrap_new(const struct driver_options *options, struct driver **ret, struct error *err);
 // Picks by name: "auto", "bubblewrap", "sbx". The reason for auto's choice goes to *ret_reason (caller frees).
 int driver_open(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err);

@@ -330,7 +330,8 @@ static void a_private_clone_holds_the_commits_and_leaves_the_checkout_alone(void
 {
     (void)state;
     CLEANUP_FREE char *source = bench_workspace(&bench, "checkout");
-    CLEANUP_FREE char *root = mem_format("%s/clones/t/checkout", bench.dir);
+    CLEANUP_FREE char *place = driver_clone_dir_name("t");
+    CLEANUP_FREE char *root = mem_format("%s/clones/%s/checkout", bench.dir, place);
     CLEANUP_FREE char *command = mem_format("cd %s && git init -q . && echo text > file && git add . && "
                                             "git -c user.name=a -c user.email=a@b commit -qm first && "
                                             "printf '#!/bin/sh\\ntouch /tmp/hook-ran' > .git/hooks/post-checkout && chmod +x .git/hooks/*",
@@ -356,7 +357,8 @@ static void a_clone_that_fails_says_what_git_said(void **state)
 {
     (void)state;
     CLEANUP_FREE char *source = bench_workspace(&bench, "checkout");
-    CLEANUP_FREE char *root = mem_format("%s/clones/t/checkout", bench.dir);
+    CLEANUP_FREE char *place = driver_clone_dir_name("t");
+    CLEANUP_FREE char *root = mem_format("%s/clones/%s/checkout", bench.dir, place);
     struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .mode = WORKSPACE_CLONE,
                                .clone_source = source, .template_name = "host"};
     struct bench_created created = bench_create(&bench, &spec);

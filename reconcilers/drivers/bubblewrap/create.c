@@ -166,7 +166,8 @@ static void clone_ended(void *arg, struct runtime *runtime, const struct runtime
 
 static int make_clone_dir(const struct creation *creation, struct error *err)
 {
-    CLEANUP_FREE char *dir = mem_format("%s/clones/%s/", creation->bw->data_root, creation->name);
+    CLEANUP_FREE char *name = driver_clone_dir_name(creation->name);
+    CLEANUP_FREE char *dir = mem_format("%s/clones/%s/", creation->bw->data_root, name);
     if (strncmp(creation->root, dir, strlen(dir)) != 0)
         return error_set(err, ERROR_INTERNAL, NULL, "the private clone's place is not below the clones directory");
     return fs_make_private_dir(creation->root, NULL, err);

@@ -208,7 +208,8 @@ static enum step_result purge_clone(struct removal *removal, struct error *err)
 {
     CLEANUP_FREE char *path = mem_format("%s/clones", removal->bw->data_root);
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? STEP_NEXT : purge(removal, fd, removal->name, err);
+    CLEANUP_FREE char *name = driver_clone_dir_name(removal->name);
+    return fd < 0 ? STEP_NEXT : purge(removal, fd, name, err);
 }
 
 static enum step_result remove_directory(struct removal *removal, struct error *err)
