@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGEST_TEXT_MAX 8192 // a longer one is kept as its hash
 
 struct ask {
     struct world *world;
@@ -285,7 +284,8 @@ static char *make_digest(const struct sandbox_request *request)
     put_map(&all, request->annotations);
     size_t len = all.len;
     CLEANUP_FREE char *text = buffer_take_string(&all);
-    return len <= DIGEST_TEXT_MAX ? TAKE_PTR(text) : mem_format("%016llx|%zu", (unsigned long long)hash_text(text), len);
+    // A digest is compared with requests of the same principal only: who makes two collide joins a sandbox of its own.
+    return mem_format("%016llx-%zu", (unsigned long long)hash_text(text), len);
 }
 
 static struct record *make_wanted(const struct sandbox_request *request)
