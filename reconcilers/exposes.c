@@ -48,7 +48,7 @@ static void add_finding(struct scan *scan, const char *path, const char *what)
 }
 
 // Of the whole tree at once: the walk below has limits and leaves out .git.
-static int check_listening(const struct scan *scan, const char *root, struct error *err)
+static int check_listening(struct scan *scan, const char *root, struct error *err)
 {
     CLEANUP_FREE char *prefix = mem_format(" %s/", root);
     const char *at = strstr(buffer_text(&scan->listening), prefix);
@@ -58,10 +58,28 @@ static int check_listening(const struct scan *scan, const char *root, struct err
                      (int)strcspn(at + 1, "\n"), at + 1);
 }
 
+// A server that bound a relative path is listed under what it wrote: the last part must do then.
+static bool may_be_listening(struct scan *scan, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *at = buffer_text(&scan->listening); (at = strstr(at, name)); at += len) {
+        const char *start = at;
+        while (start > scan->listening.data && start[-1] != ' ' && start[-1] != '\n')
+            start--;
+        bool is_last = at[len] == '\n' && (at == start || at[-1] == '/');
+        if (is_last && start[0] != '/' && start[0] != '@')
+            return true;
+    }
+    return false;
+}
+
 static int check_special(struct scan *scan, const char *root, const char *path, mode_t mode, struct error *err)
 {
     if (S_ISCHR(mode) || S_ISBLK(mode))
         return error_set(err, ERROR_REFUSED, "remove it first", "%s/%s is a device", root, path);
+    const char *slash = strrchr(path, '/');
+    if (S_ISSOCK(mode) && may_be_listening(scan, slash ? slash + 1 : path))
+        return error_set(err, ERROR_REFUSED, "stop the program that listens on it, or remove the file", "%s/%s may be a listening socket", root, path);
     add_finding(scan, path, S_ISSOCK(mode) ? "socket" : "named pipe");
     return 0;
 }

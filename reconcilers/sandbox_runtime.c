@@ -2,6 +2,7 @@
 #include "controller/base/buffer.h"
 #include "controller/base/memory.h"
 #include "controller/fault.h"
+#include "reconcilers/exposes.h"
 #include "reconcilers/sandbox.h"
 #include <string.h>
 
@@ -67,13 +68,28 @@ static int check_driver(const struct world *world, const struct record *sandbox,
                      "this daemon runs the %s driver, not %s", ours, wanted);
 }
 
+// The approval was for a place as it was then: allowed roots may have changed since, and so may what lies in it.
+static int check_host_place(const struct world *world, const struct record *workspace, struct error *err)
+{
+    const struct workspace_spec *spec = &workspace->spec.workspace;
+    CLEANUP(host_path_clear) struct host_path now = {0};
+    CLEANUP_JSON json_t *exposes = NULL;
+    if (spec->mode == WORKSPACE_MANAGED)
+        return 0;
+    if (path_policy_check(world->config, spec->path, spec->mode, true, &now, err) < 0)
+        return -1;
+    if (strcmp(now.resolved, spec->path) != 0)
+        return error_set(err, ERROR_CONFLICT, "ask for approval of the path again", "%s leads to another directory now", spec->path);
+    return spec->mode == WORKSPACE_DIRECT ? exposes_scan(spec->path, &exposes, err) : 0;
+}
+
 void sandbox_start_create(struct world *world, const struct record *sandbox, const struct record *workspace, struct effect *effect)
 {
     const struct sandbox_spec *spec = &sandbox->spec.sandbox;
     const struct workspace_status *place = &workspace->status.workspace;
     bool is_clone = workspace->spec.workspace.mode == WORKSPACE_CLONE;
     struct error wrong = ERROR_INIT;
-    if (check_driver(world, sandbox, &wrong) < 0) {
+    if (check_driver(world, sandbox, &wrong) < 0 || check_host_place(world, workspace, &wrong) < 0) {
         effect_end(effect, -1, &wrong, NULL, NULL);
         return;
     }
