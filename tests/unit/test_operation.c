@@ -144,11 +144,10 @@ static void a_process_that_ignores_the_deadlines_sigterm_is_killed_2_s_later(voi
 static void a_process_left_behind_with_the_pipes_is_not_waited_for(void **state)
 {
     struct fixture *it = *state;
-    int64_t start_ms = boot_time_now().ms;
-    start(it, "(sleep 3; echo late) & echo early", 20000, 1000);
+    start(it, "(sleep 60; echo late) & echo early", 20000, 1000);
     await(it);
+    assert_false(it->result.is_timed_out);
     assert_string_equal(it->output, "early\n");
-    assert_true(boot_time_now().ms - start_ms < 2500);
 }
 
 static void a_missing_program_fails_at_the_start_and_done_does_not_run(void **state)
