@@ -768,6 +768,8 @@ static void a_signal_reaches_the_program(void **state)
                                json_pack("{s:s s:i}", "exec_id", "e", "signal", SIGINT)));
     struct buffer streams[2] = {BUFFER_INIT(100), BUFFER_INIT(100)};
     assert_int_equal(drain_exec(rig, "e", streams), 130);
+    buffer_free(&streams[0]);
+    buffer_free(&streams[1]);
     assert_int_equal(guest_rig_call_code(rig, "chat2shell/exec_signal",
                                          json_pack("{s:s s:i}", "exec_id", "e", "signal", 99)),
                      -32602);
