@@ -57,7 +57,7 @@ static void on_unsaved(void *arg, int result, json_t *answer, const struct error
     (void)err; // a sandbox that does not answer is destroyed all the same
     struct destroy *destroy = arg;
     if (result == 0)
-        destroy->unsaved = json_incref(answer);
+        destroy->unsaved = json_deep_copy(answer); // it goes to another thread, this one keeps its own
     commit(destroy);
 }
 

@@ -19,20 +19,11 @@ static void on_line(void *arg, const char *line)
     fflush(stdout);
 }
 
-static char *program_dir(void)
-{
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    assert_true(n > 0);
-    path[n] = '\0';
-    return mem_strdup(dirname(dirname(path)));
-}
-
 static void build_template(void)
 {
     struct error err = ERROR_INIT;
     int lines = 0;
-    CLEANUP_FREE char *programs = program_dir();
+    CLEANUP_FREE char *programs = support_program_dir();
     struct template_build build = {bench.spawner, programs, bench.dir, on_line, &lines};
     assert_ok(template_build(&build, &err));
     assert_true(template_is_built(bench.dir));

@@ -72,21 +72,11 @@ bool bench_wait_died(struct driver_bench *bench, int timeout_ms, char *reason, s
 
 // ---- life --------------------------------------------------------------------------------------------------------------
 
-// Test programs are in BUILD/tests, the shim, guest and egress programs in BUILD.
-static char *program_dir(void)
-{
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    assert_true(n > 0);
-    path[n] = '\0';
-    return mem_strdup(dirname(dirname(path)));
-}
-
 void bench_open(struct driver_bench *bench, const char *dir)
 {
     struct error err = ERROR_INIT;
     death_reason[0] = '\0';
-    CLEANUP_FREE char *programs = program_dir();
+    CLEANUP_FREE char *programs = support_program_dir();
     *bench = (struct driver_bench){.clock = clock_new_real(), .dir = dir ? mem_strdup(dir) : support_make_dir()};
     CLEANUP_FREE char *state = mem_format("%s/state", bench->dir);
     assert_ok(fs_make_private_dir(state, NULL, &err));

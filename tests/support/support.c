@@ -1,6 +1,7 @@
 #include "tests/support/support.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
+#include <libgen.h>
 #include <stdlib.h>
 
 char *support_make_dir(void)
@@ -18,4 +19,15 @@ void support_remove_dir(char *path)
     if (fs_remove_tree(AT_FDCWD, path, &err) < 0)
         print_error("%s: %s\n", path, err.message);
     free(path);
+}
+
+char *support_program_dir(void)
+{
+    const char *build = getenv("CHAT2SHELL_BUILD_DIR");
+    if (build)
+        return mem_strdup(build);
+    CLEANUP_FREE char *self = realpath("/proc/self/exe", NULL);
+    if (!self)
+        fail_msg("cannot resolve /proc/self/exe");
+    return mem_strdup(dirname(dirname(self)));
 }

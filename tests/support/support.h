@@ -12,6 +12,9 @@
 char *support_make_dir(void);
 // Removes it with everything below and frees the path.
 void support_remove_dir(char *path);
+// Where the programs beside the daemon are (shim, guest, egress): $CHAT2SHELL_BUILD_DIR, else the directory above this test
+// program's. The caller's.
+char *support_program_dir(void);
 // Fails the running test with the error's text unless result is >= 0.
 #define assert_ok(expression)                                                                                \
     do {                                                                                                     \

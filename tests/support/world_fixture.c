@@ -9,15 +9,6 @@
 
 #define START_MS 1796000000000LL
 
-static char *program_dir(void)
-{
-    const char *build = getenv("CHAT2SHELL_BUILD_DIR");
-    if (build)
-        return mem_strdup(build);
-    CLEANUP_FREE char *self = realpath("/proc/self/exe", NULL);
-    return mem_strdup(dirname(dirname(self)));
-}
-
 static void start_parts(struct world_fixture *fixture)
 {
     struct world *world = &fixture->world;
@@ -53,7 +44,7 @@ struct world_fixture *world_open(void)
     config->workspace_root = mem_format("%s/data/workspaces", fixture->dir);
     CLEANUP_FREE char *allowed = mem_format("%s/repositories", fixture->dir);
     text_list_add(&config->allowed_host_roots, allowed);
-    config->program_dir = program_dir();
+    config->program_dir = support_program_dir();
     assert_ok(fs_make_private_dir(config->data_root, NULL, &err));
     assert_ok(fs_make_private_dir(allowed, NULL, &err));
     struct world *world = &fixture->world;
@@ -199,7 +190,7 @@ static void on_record(void *arg, int result, struct record *record, json_t *unsa
 
 static void on_call(void *arg, int result, json_t *answer, const struct error *err)
 {
-    put(arg, result, NULL, json_incref(answer), err);
+    put(arg, result, NULL, json_deep_copy(answer), err); // the loop thread keeps its own
 }
 
 int world_create(struct world_fixture *fixture, const struct sandbox_request *request, enum sandbox_outcome *ret_outcome, struct record **ret,
