@@ -13,8 +13,8 @@ static enum reconcile_verdict note_removed(struct world *world, struct record *s
 {
     (void)FAULT("sandbox.remove.done");
     effects_clear(world->reconcilers->effects, EFFECT_REMOVE, sandbox->meta.uid);
+    lane_drop(world->lanes, sandbox->meta.uid); // first: until it returned, the lane may tell of a death through an anchor
     anchors_forget(world, sandbox->meta.uid);
-    lane_drop(world->lanes, sandbox->meta.uid);
     record_drop_condition(sandbox, CONDITION_STALLED);
     record_set_condition(sandbox, CONDITION_RUNTIME_REMOVED, CONDITION_TRUE, clock_wall(world->clock), "Removed",
                          "nothing of the sandbox is left");

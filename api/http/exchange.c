@@ -88,6 +88,7 @@ static enum MHD_Result queue_answer(struct http_request *request)
     release_body(request);
     int64_t now = http_server_now_ms(request->server);
     http_connection_set_deadline(request->connection, request->stream ? DEADLINE_NONE : now + HTTP_REPLY_MS);
+    http_connection_set_working(request->connection, request->stream != NULL, now);
     return MHD_queue_response(request->mhd, (unsigned)request->status, request->response);
 }
 
@@ -129,7 +130,9 @@ void *http_exchange_begin(void *arg, const char *target, struct MHD_Connection *
     request->target = mem_strdup(target);
     request->body = (struct buffer)BUFFER_INIT(server->options.body_max_bytes);
     pthread_mutex_init(&request->lock, NULL);
-    http_connection_set_deadline(request->connection, http_server_now_ms(server) + HTTP_UPLOAD_MS);
+    int64_t now = http_server_now_ms(server);
+    http_connection_set_deadline(request->connection, now + HTTP_UPLOAD_MS);
+    http_connection_set_working(request->connection, false, now);
     return request;
 }
 
@@ -199,6 +202,7 @@ static void hand_over(struct http_request *request)
     const struct http_server_options *options = &request->server->options;
     request->is_handed = true;
     http_connection_set_deadline(request->connection, DEADLINE_NONE);
+    http_connection_set_working(request->connection, true, http_server_now_ms(request->server));
     http_request_ref(request);
     options->handle(options->arg, request);
 }
@@ -252,7 +256,9 @@ void http_exchange_completed(void *arg, struct MHD_Connection *mhd, void **state
     http_request_unwatch(request);
     if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK)
         http_request_end_wait(request, 0, NULL);
-    http_connection_set_deadline(request->connection, http_server_now_ms(server) + HTTP_IDLE_MS);
+    int64_t now = http_server_now_ms(server);
+    http_connection_set_deadline(request->connection, now + HTTP_IDLE_MS);
+    http_connection_set_working(request->connection, false, now);
     http_request_unref(request);
     http_server_count_active(server, -1);
 }

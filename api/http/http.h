@@ -29,6 +29,7 @@
 #define HTTP_DRAIN_MAX_BYTES                                                                                 \
     (256LL * 1024 * 1024) // of a refused body read and dropped, so that the answer arrives
 #define HTTP_CONNECTIONS_MAX 1024
+#define HTTP_CONNECTIONS_FULL 896 // from here on each new one costs the longest idle one its place
 #define HTTP_IDLE_MS (75 * 1000)   // kept-alive connection without a request
 #define HTTP_UPLOAD_MS (60 * 1000) // from the request line to the body's last byte
 #define HTTP_REPLY_MS (120 * 1000) // for the client to read an answer (streams: no limit)

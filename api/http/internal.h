@@ -19,6 +19,9 @@ struct http_connection {
     struct http_connection *next, *prev; // server->lock
     int fd;
     _Atomic int64_t deadline_ms; // boot time
+    _Atomic int64_t since_ms;    // when it became idle, or began what it does
+    _Atomic bool is_working;     // a handler has its request: not to be evicted
+    bool is_evicted;             // server->lock
     bool has_peer;
     struct ucred peer;
 };
@@ -33,6 +36,7 @@ struct http_server {
     pthread_cond_t drained;   // a count below became 0
     struct http_connection *connections;
     struct http_request *suspended; // waiting for somebody to claim them
+    size_t connection_count;
     size_t suspended_count;         // until the library knows that they go on
     size_t active_count;            // requests that the library has not completed
     bool is_stopping;               // nothing is suspended from now on
@@ -72,6 +76,7 @@ void http_server_unref(struct http_server *server);
 int64_t http_server_now_ms(const struct http_server *server);
 void http_server_count_active(struct http_server *server, int change);
 void http_connection_set_deadline(struct http_connection *connection, int64_t deadline_ms); // NULL allowed
+void http_connection_set_working(struct http_connection *connection, bool is_working, int64_t now_ms); // NULL allowed
 // ---- exchange.c: the library's callbacks
 void *http_exchange_begin(void *server, const char *target, struct MHD_Connection *mhd);
 enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url,

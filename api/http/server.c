@@ -46,6 +46,29 @@ void http_connection_set_deadline(struct http_connection *connection, int64_t de
         atomic_store_explicit(&connection->deadline_ms, deadline_ms, memory_order_relaxed);
 }
 
+void http_connection_set_working(struct http_connection *connection, bool is_working, int64_t now_ms)
+{
+    if (!connection)
+        return;
+    atomic_store_explicit(&connection->since_ms, now_ms, memory_order_relaxed);
+    atomic_store_explicit(&connection->is_working, is_working, memory_order_relaxed);
+}
+
+// Holding the lock. One client that opens connections and leaves them must not lock the others out.
+static void evict_longest_idle(struct http_server *server)
+{
+    struct http_connection *longest = NULL;
+    for (struct http_connection *at = server->connections; at; at = at->next)
+        if (!at->is_evicted && !atomic_load_explicit(&at->is_working, memory_order_relaxed) &&
+            (!longest || atomic_load_explicit(&at->since_ms, memory_order_relaxed) <=
+                             atomic_load_explicit(&longest->since_ms, memory_order_relaxed)))
+            longest = at; // of equals the one that came first: the list begins with the newest
+    if (!longest)
+        return;
+    longest->is_evicted = true;
+    shutdown(longest->fd, SHUT_RDWR);
+}
+
 static void connection_started(struct http_server *server, struct MHD_Connection *mhd, void **context)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -53,7 +76,8 @@ static void connection_started(struct http_server *server, struct MHD_Connection
         return;
     struct http_connection *connection = mem_alloc(sizeof(*connection));
     connection->fd = info->connect_fd;
-    connection->deadline_ms = http_server_now_ms(server) + HTTP_IDLE_MS;
+    connection->since_ms = http_server_now_ms(server);
+    connection->deadline_ms = connection->since_ms + HTTP_IDLE_MS;
     connection->has_peer = server->options.has_peer && socket_peer(connection->fd, &connection->peer) == 0;
     *context = connection;
     pthread_mutex_lock(&server->lock);
@@ -61,6 +85,8 @@ static void connection_started(struct http_server *server, struct MHD_Connection
     if (connection->next)
         connection->next->prev = connection;
     server->connections = connection;
+    if (++server->connection_count > HTTP_CONNECTIONS_FULL)
+        evict_longest_idle(server);
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -71,6 +97,7 @@ static void connection_closed(struct http_server *server, void **context)
     if (!connection)
         return;
     pthread_mutex_lock(&server->lock);
+    server->connection_count--;
     if (connection->prev)
         connection->prev->next = connection->next;
     else
