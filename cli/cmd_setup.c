@@ -1,6 +1,7 @@
 // setup: builds the template in which packages can be installed, in this process, then says whether all is ready.
 #include "cli/command.h"
 #include "cli/findings.h"
+#include "cli/own_directories.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
 #include "controller/base/fs.h"
@@ -18,7 +19,7 @@ static void print_line(void *arg, const char *line)
 static int build(const struct config *config, struct error *err)
 {
     struct spawner *spawner = NULL;
-    if (fs_make_private_dir(config->data_root, NULL, err) < 0 || spawner_start(&spawner, err) < 0)
+    if (own_directories_make(config, err) < 0 || spawner_start(&spawner, err) < 0)
         return -1;
     const struct template_build build = {.spawner = spawner, .program_dir = config->program_dir, .data_root = config->data_root, .progress = print_line};
     int r = template_build(&build, err);

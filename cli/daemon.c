@@ -2,6 +2,7 @@
 #include "api/mcp/mcp.h"
 #include "api/operator/operator.h"
 #include "cli/notify.h"
+#include "cli/own_directories.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "controller/log.h"
@@ -51,17 +52,6 @@ static void log_findings(struct driver *driver)
                       list.items[i].fix ? list.items[i].fix : "");
 }
 
-static int make_directories(const struct config *config, struct error *err)
-{
-    if (fs_make_private_dir(config->data_root, NULL, err) < 0 || fs_make_private_dir(config->state_dir, NULL, err) < 0 ||
-        fs_make_private_dir(config->workspace_root, NULL, err) < 0) {
-        if (err && !err->hint[0])
-            error_hint(err, "CHAT2SHELL_DATA_ROOT must be a directory of this user on a writable file system with room");
-        return error_context(err, "cannot prepare the data root");
-    }
-    return 0;
-}
-
 static int open_driver(struct daemon *daemon, struct error *err)
 {
     struct world *world = &daemon->world;
@@ -80,7 +70,7 @@ static int start(struct daemon *daemon, struct error *err)
     struct world *world = &daemon->world;
     world->clock = clock_new_real();
     struct store_options store = {.state_dir = world->config->state_dir, .clock = world->clock};
-    if (make_directories(world->config, err) < 0 || store_open(&store, &world->store, err) < 0 ||
+    if (own_directories_make(world->config, err) < 0 || store_open(&store, &world->store, err) < 0 ||
         spawner_start(&daemon->spawner, err) < 0 || loop_start(world->clock, &world->loop, err) < 0 || open_driver(daemon, err) < 0)
         return -1;
     world->lanes = lanes_new(world->loop, world->store);

@@ -140,6 +140,21 @@ static int scan_directory(struct scan *scan, const char *root, int dir_fd, const
     return r;
 }
 
+static bool others_can_enter(const char *path)
+{
+    CLEANUP_FREE char *prefix = mem_strdup(path);
+    struct stat st;
+    for (char *slash = strchr(prefix + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        if (stat(prefix, &st) < 0 || !(st.st_mode & S_IXOTH))
+            return false;
+        if (!slash)
+            return true;
+        *slash = '/';
+    }
+}
+
 int exposes_scan(const char *path, json_t **ret, struct error *err)
 {
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -149,6 +164,9 @@ int exposes_scan(const char *path, json_t **ret, struct error *err)
     struct scan scan = {.findings = findings, .listening = BUFFER_INIT(8 * 1024 * 1024)};
     fs_read_file("/proc/net/unix", &scan.listening, NULL);
     add_finding(&scan, ".", "everything in the directory, read and write, .git included; what a sandbox writes here can run as the owner");
+    if (others_can_enter(path))
+        add_finding(&scan, ".", "other users of this machine can enter it: a program that a sandbox leaves here with the set-user-id bit runs as the "
+                                "owner for them, too (chmod o-x keeps them out)");
     int r = check_listening(&scan, path, err);
     if (r == 0)
         r = scan_directory(&scan, path, fd, "", 0, err);

@@ -153,7 +153,7 @@ int manifest_read(const char *path, struct manifest *ret, struct error *err)
     bool is_stdin = strcmp(path, "-") == 0;
     const char *file = is_stdin ? "standard input" : path;
     int r = is_stdin ? fs_read_all(STDIN_FILENO, &text, err) : fs_read_file(path, &text, err);
-    if (text.is_over)
+    if (text.is_over || (r < 0 && err->code == ERROR_TOO_LARGE))
         return refuse_size(file, err);
     return r < 0 ? -1 : parse_text(file, &text, ret, err);
 }
