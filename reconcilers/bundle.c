@@ -3,6 +3,7 @@
 #include "controller/base/guest_protocol.h"
 #include "controller/base/memory.h"
 #include "controller/base/random.h"
+#include "reconcilers/world.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,19 +20,33 @@ struct bundle {
     void *arg;
 };
 
-static void finish(struct bundle *bundle, int result, bool is_empty, const struct error *err)
+static void bundle_free(struct bundle *bundle)
 {
     if (bundle->fd >= 0)
         close(bundle->fd);
-    if (result == 0 && !is_empty && rename(bundle->temp_path, bundle->path) < 0)
-        result = -1;
-    if (result < 0 || is_empty)
-        unlink(bundle->temp_path);
-    bundle->done(bundle->arg, result, result == 0 && !is_empty ? bundle->path : NULL, err);
     free(bundle->uid);
     free(bundle->path);
     free(bundle->temp_path);
     free(bundle);
+}
+
+static void finish(struct bundle *bundle, int result, const char *path, const struct error *err)
+{
+    if (!path && bundle->temp_path)
+        unlink(bundle->temp_path);
+    bundle->done(bundle->arg, result, path, err);
+    bundle_free(bundle);
+}
+
+// Making it durable may take seconds: on the request worker, the loop goes on.
+static void keep_file(void *arg)
+{
+    struct bundle *bundle = arg;
+    struct error err = ERROR_INIT;
+    int r = fsync(bundle->fd) < 0 || rename(bundle->temp_path, bundle->path) < 0
+                ? error_errno(&err, errno, NULL, "cannot make the bundle %s durable", bundle->path)
+                : 0;
+    finish(bundle, r, r == 0 ? bundle->path : NULL, &err);
 }
 
 static void ignore_answer(void *arg, int result, json_t *answer, const struct error *err)
@@ -46,10 +61,15 @@ static json_t *params_of(const struct bundle *bundle)
     return params;
 }
 
-static void finish_exec(struct bundle *bundle, int result, bool is_empty, const struct error *err)
+static void end_exec(struct bundle *bundle)
 {
     lane_request_closed(bundle->world->lanes, bundle->uid, "chat2shell/exec_end", params_of(bundle), 5000, ignore_answer, NULL);
-    finish(bundle, result, is_empty, err);
+}
+
+static void fail(struct bundle *bundle, const struct error *err)
+{
+    end_exec(bundle);
+    finish(bundle, -1, NULL, err);
 }
 
 static void read_more(struct bundle *bundle);
@@ -66,29 +86,34 @@ static int keep_output(struct bundle *bundle, const json_t *answer, struct error
     return fs_write_all(bundle->fd, bytes, len, err);
 }
 
+// git ends with 128 and no output where there is no commit to bundle: nothing to save is no failure.
+static void settle(struct bundle *bundle, int64_t exit_code)
+{
+    struct error err = ERROR_INIT;
+    if (exit_code != 0 && !(exit_code == 128 && bundle->written == 0)) {
+        error_set(&err, ERROR_IO, NULL, "git bundle ended with exit code %lld", (long long)exit_code);
+        fail(bundle, &err);
+        return;
+    }
+    end_exec(bundle);
+    if (bundle->written == 0)
+        finish(bundle, 0, NULL, NULL);
+    else if (!request_worker_add(bundle->world->reconcilers->worker, keep_file, bundle))
+        keep_file(bundle); // stopping or crowded: late is better than lost
+}
+
 static void on_read(void *arg, int result, json_t *answer, const struct error *failure)
 {
     struct bundle *bundle = arg;
     struct error err = ERROR_INIT;
-    if (result < 0) {
-        finish_exec(bundle, -1, false, failure);
-        return;
-    }
-    if (keep_output(bundle, answer, &err) < 0) {
-        finish_exec(bundle, -1, false, &err);
-        return;
-    }
-    if (!json_get_bool(answer, "exited", false)) {
+    if (result < 0)
+        fail(bundle, failure);
+    else if (keep_output(bundle, answer, &err) < 0)
+        fail(bundle, &err);
+    else if (json_get_bool(answer, "exited", false))
+        settle(bundle, json_get_int(answer, "exit_code", -1));
+    else
         read_more(bundle);
-        return;
-    }
-    int64_t code = json_get_int(answer, "exit_code", -1);
-    if (code != 0 && code != 128) // git says 128 for an empty bundle: nothing to save
-        error_set(&err, ERROR_IO, NULL, "git bundle ended with exit code %lld", (long long)code);
-    bool is_empty = bundle->written == 0;
-    if (code == 0 && fsync(bundle->fd) < 0)
-        error_errno(&err, errno, NULL, "cannot make the bundle durable");
-    finish_exec(bundle, err.code == ERROR_NONE ? 0 : -1, is_empty, &err);
 }
 
 static void read_more(struct bundle *bundle)
@@ -103,7 +128,7 @@ static void on_started(void *arg, int result, json_t *answer, const struct error
     (void)answer;
     struct bundle *bundle = arg;
     if (result < 0)
-        finish(bundle, -1, false, err);
+        finish(bundle, -1, NULL, err);
     else
         read_more(bundle);
 }
@@ -127,7 +152,7 @@ void bundle_save(struct world *world, const char *sandbox_uid, const char *sandb
     random_hex(bundle->exec_id, 32);
     struct error err = ERROR_INIT;
     if (open_file(bundle, sandbox_name, &err) < 0) {
-        finish(bundle, -1, false, &err);
+        finish(bundle, -1, NULL, &err);
         return;
     }
     json_t *params = params_of(bundle), *argv = json_array();
