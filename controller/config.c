@@ -60,7 +60,7 @@ static int read_own_dir(const char *text, void *at, struct error *err)
     if (strcmp(path, "/") == 0)
         return error_set(err, ERROR_INVALID, "give a directory of its own",
                          "the root directory cannot be used");
-    *(char **)at = TAKE_PTR(path);
+    *(char **)at = config_path_resolve_parent(path); // what is mounted is opened without following links
     return 0;
 }
 

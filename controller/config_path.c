@@ -101,6 +101,16 @@ char *config_path_resolve(const char *path)
     }
 }
 
+char *config_path_resolve_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return mem_strdup(path);
+    CLEANUP_FREE char *parent = mem_strndup(path, (size_t)(slash - path));
+    CLEANUP_FREE char *resolved = config_path_resolve(parent);
+    return mem_format("%s%s", strcmp(resolved, "/") == 0 ? "" : resolved, slash);
+}
+
 static bool is_in_or_equal(const char *path, const char *dir)
 {
     return strcmp(path, dir) == 0 || fs_is_below(path, dir);

@@ -12,5 +12,7 @@ int config_path_home(char **ret, struct error *err);
 int config_path_clean(const char *text, char **ret, struct error *err);
 // The path with symlinks resolved as far as it exists. The caller's; never NULL.
 char *config_path_resolve(const char *path);
+// The same for the directories above the last component, which stays as it is (a link there is refused when it is used).
+char *config_path_resolve_parent(const char *path);
 // Is one the other, or does one lie in the other? As written, and with symlinks resolved.
 bool config_path_overlaps(const char *a, const char *b);

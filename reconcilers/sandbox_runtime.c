@@ -2,6 +2,7 @@
 #include "controller/base/buffer.h"
 #include "controller/base/memory.h"
 #include "controller/fault.h"
+#include "controller/log.h"
 #include "reconcilers/exposes.h"
 #include "reconcilers/sandbox.h"
 #include <string.h>
@@ -76,10 +77,13 @@ static int check_host_place(const struct world *world, const struct record *work
     CLEANUP_JSON json_t *exposes = NULL;
     if (spec->mode == WORKSPACE_MANAGED)
         return 0;
-    if (path_policy_check(world->config, spec->path, spec->mode, true, &now, err) < 0)
-        return -1;
-    if (strcmp(now.resolved, spec->path) != 0)
-        return error_set(err, ERROR_CONFLICT, "ask for approval of the path again", "%s leads to another directory now", spec->path);
+    struct error why = ERROR_INIT;
+    if (path_policy_check(world->config, spec->path, spec->mode, true, &now, &why) < 0 || strcmp(now.resolved, spec->path) != 0) {
+        // The reason is the operator's: a caller could plant links below a direct workspace to look around the host with it.
+        log_warning("%s is not mounted: %s", spec->path, why.message[0] ? why.message : "it leads to another directory now");
+        return error_set(err, ERROR_REFUSED, "ask for approval of the path again",
+                         "%s cannot be mounted any more: it was replaced or is not allowed now", spec->path);
+    }
     return spec->mode == WORKSPACE_DIRECT ? exposes_scan(spec->path, &exposes, err) : 0;
 }
 

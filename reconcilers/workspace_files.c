@@ -4,6 +4,7 @@
 #include "controller/fault.h"
 #include <errno.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 
@@ -54,7 +55,8 @@ int workspace_files_trash(const struct config *config, const char *uid, struct e
 
 int workspace_files_check(const char *path, int64_t device, int64_t inode, struct error *err)
 {
-    CLEANUP_CLOSE int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    // The path was resolved when it was recorded: a link in it, which a sandbox may have planted, is not followed.
+    CLEANUP_CLOSE int fd = fs_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
     int64_t now_device = 0, now_inode = 0;
     if (fd < 0)
         return error_errno(err, errno, "put it back, or delete this workspace and ask again", "the workspace directory %s cannot be opened", path);
