@@ -89,7 +89,8 @@ static enum reconcile_verdict note_death(struct world *world, struct record *ses
     text_list_clear(&session->status.session.last_lines);
     json_array_foreach(json_object_get(death, "lines"), i, line)
         text_list_add(&session->status.session.last_lines, json_string_value(line));
-    return fail(world, session, "ToolServerDied", json_get_text(death, "reason"), err);
+    CLEANUP_FREE char *message = mem_format("the tool server failed: %s", json_get_text(death, "reason"));
+    return fail(world, session, "ToolServerDied", message, err);
 }
 
 static enum reconcile_verdict note_ready(struct world *world, struct record *session, const struct hello *hello, struct error *err)
