@@ -93,7 +93,7 @@ static int run(struct invocation *in, struct error *err)
         return -1;
     if (!invocation_option(in, "filename"))
         return error_set(err, ERROR_USAGE, "chat2shell apply -f FILE", "what to apply is missing");
-    return manifests_each(in, false, apply_document, &applying, err);
+    return manifests_each(in, false, true, apply_document, &applying, err);
 }
 
 static const char *const dry_runs[] = {"none", "server", NULL};
@@ -109,6 +109,6 @@ static const struct option_row options[] = {
 };
 const struct command command_apply = {
     .name = "apply", .synopsis = "-f FILE|DIR|-", .summary = "Create or change objects from YAML or JSON", .run = run,
-    .details = "Several documents stand in one file between lines of ---. A bad one does not keep the others from being applied; the command fails then.",
+    .details = "Several documents stand in one file between lines of ---. All are checked first: if one is wrong nothing is changed. What the daemon refuses afterwards does not keep the others from being applied; the command fails then.",
     COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
 };

@@ -55,7 +55,7 @@ static int run(struct invocation *in, struct error *err)
         return -1;
     if (invocation_option(in, "filename"))
         return in->argument_count ? error_set(err, ERROR_USAGE, "chat2shell delete --help", "give either KIND NAME or -f FILE")
-                                  : manifests_each(in, true, delete_document, &deleting, err); // what refers goes before what it refers to
+                                  : manifests_each(in, true, false, delete_document, &deleting, err); // what refers goes before what it refers to
     if (in->argument_count < 2)
         return error_set(err, ERROR_USAGE, "chat2shell delete --help", "give KIND and NAME, or -f FILE");
     const struct kind_info *info = object_kind(in->arguments[0], err);

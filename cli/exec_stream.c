@@ -11,9 +11,10 @@
 #define READ_WAIT_MS 25000
 #define EXIT_SIGPIPE (128 + SIGPIPE)
 
-// Lives as long as the process: the two side threads use it and are never joined.
+// Lives as long as the process, its strings included: the two side threads use it, are never joined, and may still be at work
+// when the command's own memory is freed.
 struct exec_session {
-    const struct rest *rest;
+    struct rest rest; // a copy of its own
     char *path; // …/exec/ID
     int input_fd;
     sigset_t signals;
@@ -23,7 +24,7 @@ static int ask(const struct exec_session *session, const char *verb, json_t *tak
 {
     CLEANUP_JSON json_t *body = taken;
     CLEANUP_FREE char *path = mem_format("%s/%s", session->path, verb);
-    return rest_post(session->rest, path, body, ret, err);
+    return rest_post(&session->rest, path, body, ret, err);
 }
 
 // ---- input and signals, each in a thread of its own ---------------------------------------------------------------------------
@@ -134,7 +135,7 @@ static int start(struct exec_session *session, const struct exec_stream *stream,
             return error_set(err, ERROR_INVALID, "put such bytes into a file", "argument %zu of the command is not UTF-8", i);
         json_array_append_new(argv, word);
     }
-    if (rest_post(session->rest, path, body, &answer, err) < 0)
+    if (rest_post(&session->rest, path, body, &answer, err) < 0)
         return -1;
     const char *id = json_get_text(answer, "execId");
     if (!id)
@@ -146,7 +147,7 @@ static int start(struct exec_session *session, const struct exec_stream *stream,
 int exec_stream_run(const struct rest *rest, const struct exec_stream *stream, int *ret_exit_code, struct error *err)
 {
     static struct exec_session session;
-    session = (struct exec_session){.rest = rest, .input_fd = stream->input_fd};
+    session = (struct exec_session){.rest = {mem_strdup(rest->socket_path), rest->timeout_ms}, .input_fd = stream->input_fd};
     if (start(&session, stream, err) < 0)
         return -1;
     signal(SIGPIPE, SIG_IGN);

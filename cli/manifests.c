@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MANIFESTS_MAX_STREAMS 1024 // files of one command
+
 struct walk {
     struct invocation *in;
     bool is_reverse;
-    manifests_fn *fn;
-    void *arg;
+    struct manifest *streams;
+    size_t count;
     size_t tried, failed;
     enum error_code first_code;
 };
@@ -42,33 +44,19 @@ static void count_failure(struct walk *walk, const struct error *err)
         walk->first_code = err->code;
 }
 
-// ---- one stream -----------------------------------------------------------------------------------------------------------
-static void try_document(struct walk *walk, const struct manifest *manifest, size_t document)
+// ---- reading: everything is read before anything is done --------------------------------------------------------------------
+static void read_stream(struct walk *walk, const char *path)
 {
+    struct manifest manifest = {0};
     struct error err = ERROR_INIT;
-    const struct kind_info *info = NULL;
-    CLEANUP_JSON json_t *causes = json_array();
-    walk->tried++;
-    if (manifest_check(manifest, document, &info, causes, &err) < 0) {
-        if (manifests_complain(manifest, document, causes))
-            err.message[0] = '\0';
-        count_failure(walk, &err);
-    } else if (walk->fn(walk->arg, manifest, document, info, &err) < 0) {
-        count_failure(walk, &err);
-    }
-}
-
-static void try_stream(struct walk *walk, const char *path)
-{
-    CLEANUP(manifest_free) struct manifest manifest = {0};
-    struct error err = ERROR_INIT;
-    if (manifest_read(path, &manifest, &err) < 0) {
-        walk->tried++;
-        count_failure(walk, &err);
+    if (walk->count == MANIFESTS_MAX_STREAMS)
+        error_set(&err, ERROR_TOO_LARGE, "split it", "more than %d files", MANIFESTS_MAX_STREAMS);
+    else if (manifest_read(path, &manifest, &err) == 0) {
+        walk->streams[walk->count++] = manifest;
         return;
     }
-    for (size_t i = 0; i < manifest.count; i++)
-        try_document(walk, &manifest, walk->is_reverse ? manifest.count - 1 - i : i);
+    walk->tried++;
+    count_failure(walk, &err);
 }
 
 // ---- directories ------------------------------------------------------------------------------------------------------------
@@ -82,7 +70,7 @@ static int is_manifest_name(const struct dirent *entry)
     return 0;
 }
 
-static void try_directory(struct walk *walk, const char *path)
+static void read_directory(struct walk *walk, const char *path)
 {
     struct error err = ERROR_INIT;
     struct dirent **entries = NULL;
@@ -97,32 +85,102 @@ static void try_directory(struct walk *walk, const char *path)
     }
     for (int i = 0; i < count; i++) {
         CLEANUP_FREE char *file = mem_format("%s/%s", path, entries[walk->is_reverse ? count - 1 - i : i]->d_name);
-        try_stream(walk, file);
+        read_stream(walk, file);
     }
     for (int i = 0; i < count; i++)
         free(entries[i]);
     free(entries);
 }
 
-int manifests_each(struct invocation *in, bool is_reverse, manifests_fn *fn, void *arg, struct error *err)
+// ---- every document -----------------------------------------------------------------------------------------------------------
+typedef void document_fn(struct walk *walk, const struct manifest *manifest, size_t document, void *arg);
+
+static void each_document(struct walk *walk, document_fn *fn, void *arg)
+{
+    for (size_t i = 0; i < walk->count; i++) {
+        const struct manifest *manifest = &walk->streams[i];
+        for (size_t n = 0; n < manifest->count; n++)
+            fn(walk, manifest, walk->is_reverse ? manifest->count - 1 - n : n, arg);
+    }
+}
+
+static int check_spec(const struct manifest *manifest, size_t document, const struct kind_info *info, json_t *causes, struct error *err)
+{
+    CLEANUP_RECORD struct record *record = record_new(info->kind);
+    CLEANUP_JSON json_t *more = NULL;
+    int r = record_spec_from_json(record, json_object_get(manifest->documents[document].value, "spec"), &more, err);
+    json_array_extend(causes, more);
+    return r;
+}
+
+static void check_document(struct walk *walk, const struct manifest *manifest, size_t document, void *arg)
+{
+    const bool *has_specs = arg;
+    struct error err = ERROR_INIT;
+    const struct kind_info *info = NULL;
+    CLEANUP_JSON json_t *causes = json_array();
+    walk->tried++;
+    int r = manifest_check(manifest, document, &info, causes, &err);
+    if (info && *has_specs)
+        r |= check_spec(manifest, document, info, causes, &err);
+    if (r == 0)
+        return;
+    if (manifests_complain(manifest, document, causes))
+        err.message[0] = '\0';
+    count_failure(walk, &err);
+}
+
+struct doing {
+    manifests_fn *fn;
+    void *arg;
+};
+
+static void do_document(struct walk *walk, const struct manifest *manifest, size_t document, void *arg)
+{
+    const struct doing *doing = arg;
+    struct error err = ERROR_INIT;
+    const struct kind_info *info = NULL;
+    CLEANUP_JSON json_t *causes = json_array();
+    if (manifest_check(manifest, document, &info, causes, &err) < 0 || doing->fn(doing->arg, manifest, document, info, &err) < 0)
+        count_failure(walk, &err);
+}
+
+static void read_all(struct walk *walk)
 {
     const char *paths[ARGUMENTS_MAX_VALUES];
-    size_t count = invocation_values(in, "filename", paths);
-    struct walk walk = {.in = in, .is_reverse = is_reverse, .fn = fn, .arg = arg};
+    size_t count = invocation_values(walk->in, "filename", paths);
     for (size_t i = 0; i < count; i++) {
-        const char *path = paths[is_reverse ? count - 1 - i : i];
+        const char *path = paths[walk->is_reverse ? count - 1 - i : i];
         struct stat info;
         if (strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-            try_directory(&walk, path);
+            read_directory(walk, path);
         else
-            try_stream(&walk, path);
+            read_stream(walk, path);
     }
-    if (!walk.failed)
+}
+
+static int conclude(const struct walk *walk, const char *hint, struct error *err)
+{
+    if (!walk->failed)
         return 0;
-    if (walk.tried == 1) {
-        error_set(err, walk.first_code, NULL, "%s", ""); // all is said
+    if (walk->tried == 1) {
+        error_set(err, walk->first_code, NULL, "%s", ""); // all is said
         return -1;
     }
-    return error_set(err, walk.first_code, walk.failed == walk.tried ? NULL : "mend what is named above, then run it again: what is done stays",
-                     "%zu of %zu could not be done", walk.failed, walk.tried);
+    return error_set(err, walk->first_code, walk->failed == walk->tried ? NULL : hint, "%zu of %zu could not be done", walk->failed, walk->tried);
+}
+
+int manifests_each(struct invocation *in, bool is_reverse, bool has_specs, manifests_fn *fn, void *arg, struct error *err)
+{
+    struct walk walk = {.in = in, .is_reverse = is_reverse};
+    walk.streams = mem_alloc(MANIFESTS_MAX_STREAMS * sizeof(*walk.streams));
+    read_all(&walk);
+    each_document(&walk, check_document, &has_specs);
+    bool is_input_good = !walk.failed;
+    if (is_input_good)
+        each_document(&walk, do_document, &(struct doing){fn, arg});
+    for (size_t i = 0; i < walk.count; i++)
+        manifest_free(&walk.streams[i]);
+    free(walk.streams);
+    return conclude(&walk, is_input_good ? "mend what is named above, then run it again: what is done stays" : "nothing was changed: mend what is named above, then run it again", err);
 }

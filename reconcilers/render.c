@@ -50,6 +50,12 @@ static json_t *workspace_of(struct world *world, const struct record *sandbox)
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", uid ? uid : "", "kind", "managed", "mode", "managed", "root", "", "status",
                          "trashed", "createdAt", (json_int_t)sandbox->meta.created_at.ms);
     json_t *object = render_workspace(workspace);
+    // The workspace's own record follows its sandbox's end a moment later; the answer tells what holds from now on.
+    if (sandbox->meta.removed_at.ms && workspace->spec.workspace.mode == WORKSPACE_MANAGED && !workspace->meta.deletion_at.ms &&
+        workspace->status.workspace.bound_sandbox && strcmp(workspace->status.workspace.bound_sandbox, sandbox->meta.uid) == 0) {
+        json_set_text(object, "status", "retained");
+        set_time(object, "retainedUntil", (struct wall_time){sandbox->meta.removed_at.ms + WORKSPACE_RETAIN_MS});
+    }
     // Inside, a clone is not at the checkout's path: tell the one that tools see.
     if (sandbox->status.sandbox.workspace_root)
         json_object_set_new(object, "root", json_from_text(sandbox->status.sandbox.workspace_root));
