@@ -98,6 +98,12 @@ class Daemon:
             entry = pwd.getpwnam(user)
             for path in (self.dir, self.allowed):
                 os.chown(path, entry.pw_uid, entry.pw_gid)
+            # The checkout may lie where that user cannot go.
+            programs = os.path.join(self.dir, "bin")
+            os.mkdir(programs)
+            for name in ("chat2shell", "chat2shell-shim", "chat2shell-guest", "chat2shell-egress"):
+                shutil.copy2(os.path.join(build, name), programs)
+            self.build = programs
 
     def as_user(self, argv):
         return (["setpriv", "--reuid", self.user, "--regid", str(pwd.getpwnam(self.user).pw_gid), "--init-groups", "--"] if self.user else []) + argv
