@@ -57,7 +57,8 @@ static int open_driver(struct daemon *daemon, struct error *err)
     struct world *world = &daemon->world;
     struct driver_options options = {.clock = world->clock, .loop = world->loop, .spawner = daemon->spawner,
                                      .program_dir = world->config->program_dir, .state_dir = world->config->state_dir,
-                                     .data_root = world->config->data_root};
+                                     .data_root = world->config->data_root, .instance = store_instance(world->store),
+                                     .sbx = world->config->sbx};
     CLEANUP_FREE char *reason = NULL;
     if (driver_open(world->config->driver, &options, &world->driver, &reason, err) < 0)
         return -1;

@@ -26,7 +26,7 @@ static void ask_driver(const struct config *config, struct clock *clock, struct 
     struct driver *driver = NULL;
     if (spawner_start(&spawner, &err) == 0 && loop_start(clock, &loop, &err) == 0) {
         const struct driver_options options = {.clock = clock, .loop = loop, .spawner = spawner, .program_dir = config->program_dir,
-                                               .state_dir = config->state_dir, .data_root = config->data_root};
+                                               .state_dir = config->state_dir, .data_root = config->data_root, .sbx = config->sbx};
         driver_open(config->driver, &options, &driver, NULL, &err);
     }
     if (driver)

@@ -52,6 +52,15 @@ static int read_path(const char *text, void *at, struct error *err)
     return config_path_clean(text, at, err);
 }
 
+// A bare name stays one: it is looked for in PATH when it is needed.
+static int read_program(const char *text, void *at, struct error *err)
+{
+    if (strchr(text, '/'))
+        return read_path(text, at, err);
+    *(char **)at = mem_strdup(text);
+    return 0;
+}
+
 static int read_own_dir(const char *text, void *at, struct error *err)
 {
     CLEANUP_FREE char *path = NULL;
@@ -138,8 +147,9 @@ static const struct variable {
     {{"CHAT2SHELL_ALLOWED_HOST_ROOTS", "~/repositories",
       "Directories, separated by colons, below which a host path may be approved; empty: none."},
      read_roots, AT(allowed_host_roots), true},
-    {{"CHAT2SHELL_DRIVER", "auto", "What makes sandboxes: auto or bubblewrap, the only driver of this version (sbx is refused)."},
+    {{"CHAT2SHELL_DRIVER", "auto", "What makes sandboxes: bubblewrap, sbx (Docker Sandboxes), or auto: sbx where it answers, else bubblewrap."},
      read_driver, AT(driver)},
+    {{"CHAT2SHELL_SBX", "sbx", "The program of Docker Sandboxes: an absolute path, or a name to look for in PATH."}, read_program, AT(sbx)},
     {{"CHAT2SHELL_ENABLE_TUNNEL", "1", "1: serve runs the tunnel client too. 0: it does not."}, read_switch, AT(is_tunnel_enabled)},
     {{"CHAT2SHELL_SECRET_DIR", "~/.secrets/tunnel-client", "Directory of the tunnel client's key, passed to it by path, never read."},
      read_path, AT(secret_dir)},
@@ -263,7 +273,7 @@ int config_load(struct config *ret, struct error *err)
 void config_free(struct config *config)
 {
     char *texts[] = {config->host,   config->data_root,  config->state_dir,     config->workspace_root,
-                     config->driver, config->secret_dir, config->tunnel_client, config->program_dir};
+                     config->driver, config->sbx, config->secret_dir, config->tunnel_client, config->program_dir};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
     clear_roots(&config->allowed_host_roots);

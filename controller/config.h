@@ -13,6 +13,7 @@ struct config {
     char *workspace_root;    // CHAT2SHELL_WORKSPACE_ROOT: DATA_ROOT/workspaces
     struct text_list allowed_host_roots; // CHAT2SHELL_ALLOWED_HOST_ROOTS: ~/repositories, colon-separated, absolute; "" = none
     char *driver;            // CHAT2SHELL_DRIVER: auto | bubblewrap | sbx
+    char *sbx;               // CHAT2SHELL_SBX: sbx; a program's name to look for in PATH, or its absolute path
     bool is_tunnel_enabled;  // CHAT2SHELL_ENABLE_TUNNEL: 1 | 0
     char *secret_dir;        // CHAT2SHELL_SECRET_DIR: ~/.secrets/tunnel-client
     char *tunnel_client;     // CHAT2SHELL_TUNNEL_CLIENT: ~/.local/bin/tunnel-client

@@ -7,11 +7,6 @@
 #include "controller/log.h"
 #include <string.h>
 
-char *sandbox_runtime_name(const char *uid, int64_t attempt)
-{
-    return mem_format("c2s-%s-%lld", uid + strlen("sbx_"), (long long)attempt);
-}
-
 enum reconcile_verdict sandbox_write(struct world *world, struct record *sandbox, struct error *err)
 {
     return store_write_status(world->store, sandbox, err) < 0 ? RECONCILE_FAILED : RECONCILE_DONE;
@@ -77,7 +72,7 @@ static enum reconcile_verdict commit_attempt(struct world *world, struct record 
     struct wall_time now = clock_wall(world->clock);
     status->attempt++;
     free(status->runtime_name);
-    status->runtime_name = sandbox_runtime_name(sandbox->meta.uid, status->attempt);
+    status->runtime_name = driver_runtime_name(store_instance(world->store), sandbox->meta.uid, status->attempt);
     CLEANUP_FREE char *root = workspace_root_for(world, sandbox, workspace);
     mem_replace(&status->workspace_root, root);
     mem_replace(&status->driver, world->driver->ops->name);

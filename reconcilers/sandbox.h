@@ -9,7 +9,6 @@ struct sandbox_facts { // an owned copy of struct driver_facts
     struct text_list missing_limits, warnings, broken_rules;
 };
 
-char *sandbox_runtime_name(const char *uid, int64_t attempt);
 enum reconcile_verdict sandbox_write(struct world *world, struct record *sandbox, struct error *err);
 enum reconcile_verdict sandbox_fail(struct world *world, struct record *sandbox, const char *reason, const char *message, struct error *err);
 

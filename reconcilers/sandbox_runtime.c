@@ -39,6 +39,7 @@ static struct sandbox_facts *facts_copy(const struct driver_facts *from)
     struct sandbox_status *status = &facts->holder->status.sandbox;
     status->isolation = mem_strdup_or_null(from->isolation);
     status->template_name = mem_strdup_or_null(from->template_name);
+    status->workspace_root = mem_strdup_or_null(from->workspace_root);
     copy_capabilities(&status->capabilities, &from->capabilities);
     copy_list(&status->limits, &from->limits);
     copy_list(&facts->missing_limits, &from->missing_limits);
@@ -111,6 +112,7 @@ void sandbox_start_create(struct world *world, const struct record *sandbox, con
         .memory_bytes = spec->memory_bytes,
         .cpus_milli = spec->cpus_milli,
         .has_network = true,
+        .session = spec->session,
     };
     world->driver->ops->create(world->driver, &call, on_created, on_died, anchor_new(world, sandbox, effect));
     (void)FAULT("sandbox.create.started");
@@ -149,6 +151,8 @@ void sandbox_take_facts(struct record *sandbox, const struct sandbox_facts *fact
     const struct sandbox_status *from = &facts->holder->status.sandbox;
     mem_replace(&to->isolation, from->isolation);
     mem_replace(&to->template_name, from->template_name);
+    if (from->workspace_root)
+        mem_replace(&to->workspace_root, from->workspace_root);
     if (!to->capabilities.count)
         copy_capabilities(&to->capabilities, &from->capabilities);
     copy_list(&to->limits, &from->limits);

@@ -179,6 +179,7 @@ void waiters_end(struct store *store); // resumes all that are left, as timed ou
 struct store {
     struct clock *clock;
     char *path; // of the database
+    char instance[33];
     int dir_fd, lock_fd;
     int64_t feed_keep_ms, feed_keep_rows;
     struct disk disk;

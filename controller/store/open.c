@@ -54,6 +54,10 @@ static int load(struct store *store, struct error *err)
     int64_t newest;
     if (sql_number(&store->writer.sql, SQL_REVISION, &newest, err, "") < 0)
         return -1;
+    CLEANUP_QUERY sqlite3_stmt *stmt = sql_query(&store->writer.sql, SQL_INSTANCE, err, "");
+    if (!stmt || sql_next(&store->writer.sql, stmt, err) <= 0)
+        return stmt ? error_set(err, ERROR_CORRUPT, "restore a backup", "the database has no identity") : -1;
+    snprintf(store->instance, sizeof(store->instance), "%s", sql_text(stmt, 0));
     atomic_init(&store->revision, newest ? newest : 1); // "0" means "any" to Kubernetes clients
     return activity_load(store, err);
 }
@@ -98,4 +102,9 @@ void store_close(struct store *store)
         return;
     writer_stop(store);
     destroy(store);
+}
+
+const char *store_instance(const struct store *store)
+{
+    return store->instance;
 }

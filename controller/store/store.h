@@ -138,6 +138,9 @@ struct store_waiter *store_wait(struct store *store, struct loop *loop, const ch
                                 struct boot_time deadline, void (*fn)(void *arg, bool is_timeout), void *arg);
 bool store_wait_cancel(struct store_waiter *waiter);
 
+// The random name that this store got when it was made: 32 hex digits, the same for its whole life.
+const char *store_instance(const struct store *store);
+
 // ---- upkeep (the manager calls it every minute) -------------------------------------------------------------------
 // Trims the feed, drops tombstones and their activity after 30 days, old events; reports free space.
 int store_upkeep(struct store *store, struct error *err);

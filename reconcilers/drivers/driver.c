@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 void finding_list_free(struct finding_list *list)
 {
@@ -30,6 +31,29 @@ void finding_add(struct finding_list *list, enum finding_level level, const char
 char *driver_clone_dir_name(const char *runtime_name)
 {
     return mem_format("%016" PRIx64, hash_text(runtime_name));
+}
+
+char *driver_runtime_name(const char *instance, const char *sandbox_uid, int64_t attempt)
+{
+    return mem_format(RUNTIME_PREFIX "%.*s-%s-%" PRId64, RUNTIME_INSTANCE_DIGITS, instance, sandbox_uid + strlen("sbx_"), attempt);
+}
+
+bool driver_owns_name(const char *instance, const char *runtime_name)
+{
+    CLEANUP_FREE char *prefix = mem_format(RUNTIME_PREFIX "%.*s-", RUNTIME_INSTANCE_DIGITS, instance);
+    return strncmp(runtime_name, prefix, strlen(prefix)) == 0;
+}
+
+void driver_session_close(struct driver_session *session)
+{
+    const int fds[] = {session->input_fd, session->output_fd, session->error_fd};
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    if (session->token)
+        explicit_bzero(session->token, strlen(session->token));
+    free(session->token);
+    *session = (struct driver_session){-1, -1, -1, 0, NULL};
 }
 
 // Every driver this program has, the ones that `auto` prefers first.

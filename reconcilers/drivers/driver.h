@@ -21,13 +21,22 @@ struct driver_spec { // everything a create needs; copied by the driver
     const char *template_name;     // NULL = default
     int64_t memory_bytes, cpus_milli; // 0 = default
     bool has_network;              // false for throwaway helper sandboxes
+    enum session_kind session;     // which tool server start_session will start; SESSION_DEFAULT: the driver's own
 };
 
-// The tool server's process: what start_session hands out. The receiver owns the descriptors.
+// The tool server's process: what start_session hands out. The receiver owns the descriptors and the token. The end of
+// output_fd is the end of the session, whatever the kind. One of two kinds:
+//   port 0: MCP over the descriptors, one message a line (chat2shell-guest);
+//   port > 0: MCP over HTTP at http://127.0.0.1:PORT/mcp with the bearer token (CodexPro); the descriptors are those of the
+//   held foreground process, whose stdout carries nothing and whose stdin is only held open.
 struct driver_session {
-    int input_fd, output_fd; // stdin (write end) and stdout (read end) of the foreground process: MCP, one message a line
+    int input_fd, output_fd; // stdin (write end) and stdout (read end) of the foreground process
     int error_fd;            // its stderr (read end), for the last lines at death
+    int port;
+    char *token;             // port > 0: secret; never logged, never in argv, wiped when freed
 };
+// Closes the descriptors and wipes the token. All fields are reset. For who got a session and does not pass it on.
+void driver_session_close(struct driver_session *session);
 // Facts about a created sandbox for its status; strings valid in the callback only.
 struct driver_facts {
     const char *isolation; // "namespace" / "microvm"
@@ -37,6 +46,7 @@ struct driver_facts {
     struct text_list warnings;       // e.g. supplementary groups kept
     struct text_list broken_rules;   // hard rules that the probe inside found not to hold (Isolated=False)
     const char *template_name;       // what the default became
+    const char *workspace_root;      // where the workspace is inside, read back from the sandbox; NULL: as the spec said
 };
 
 typedef void (*driver_done_fn)(void *arg, int result, const struct error *err);
@@ -78,7 +88,7 @@ struct driver_ops {
     // Does something listen on the port inside? result 0 yes, -1 no (err says why).
     void (*probe_port)(struct driver *driver, const char *runtime_name, int port, driver_done_fn done, void *arg);
     void (*list)(struct driver *driver, driver_list_fn done, void *arg); // runtimes of this state directory
-    void (*probe)(struct driver *driver, struct finding_list *ret);     // may block ≤ 2 s: never on the loop thread
+    void (*probe)(struct driver *driver, struct finding_list *ret);     // may block ≤ 30 s: never on the loop thread
     void (*describe)(struct driver *driver, const char *template_name, struct capability_list *ret); // static facts
     void (*free)(struct driver *driver);                                // ends all runtimes it holds
 };
@@ -93,10 +103,19 @@ struct driver_options {
     const char *program_dir; // chat2shell-shim, -guest, -egress
     const char *state_dir;   // runtime directories below state_dir/runtimes
     const char *data_root;   // templates below data_root/templates, private clones below data_root/clones
+    const char *instance;    // of the store: runtimes of this state directory are named RUNTIME_PREFIX, its first digits, …
+    const char *sbx;         // config: the program of Docker Sandboxes
 };
+#define RUNTIME_PREFIX "c2s-"
+#define RUNTIME_INSTANCE_DIGITS 8
+// The name of a runtime: RUNTIME_PREFIX INSTANCE-DIGITS "-" uid without its prefix "-" attempt. Ownership is carried in the
+// name, because that is all that a backend keeps for us; at most 60 characters of [a-z0-9-]. Owned by the caller.
+char *driver_runtime_name(const char *instance, const char *sandbox_uid, int64_t attempt);
+bool driver_owns_name(const char *instance, const char *runtime_name); // is it of this state directory?
 // The name below data_root/clones of the directory that holds a runtime's private clone. Callers see the path of their
 // workspace, and are never told a runtime's name. Owned by the caller.
 char *driver_clone_dir_name(const char *runtime_name);
 int driver_bubblewrap_new(const struct driver_options *options, struct driver **ret, struct error *err);
+int driver_sbx_new(const struct driver_options *options, struct driver **ret, struct error *err);
 // Picks by name: "auto", "bubblewrap", "sbx". The reason for auto's choice goes to *ret_reason (caller frees).
 int driver_open(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err);

@@ -73,7 +73,7 @@ struct approval_status {
 };
 
 // ---- Sandbox ------------------------------------------------------------------------------------------------
-enum session_kind { SESSION_GUEST, SESSION_CODEXPRO }; // "guest", "codexpro"
+enum session_kind { SESSION_DEFAULT, SESSION_GUEST, SESSION_CODEXPRO }; // absent: the driver's, "guest", "codexpro"
 struct sandbox_spec {                                 // immutable after creation
     char *workspace_ref;                              // Workspace name
     char *driver;                                     // NULL = the daemon's default

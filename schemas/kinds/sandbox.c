@@ -5,7 +5,7 @@
 #define CPUS_MIN 50
 #define CPUS_MAX 256000
 
-static const char *const session_words[] = {"guest", "codexpro", NULL};
+static const char *const session_words[] = {"", "guest", "codexpro", NULL};
 
 static const struct field spec_fields[] = {
     FIELD(struct sandbox_spec, workspace_ref, "workspaceRef", FIELD_TEXT,
@@ -24,8 +24,8 @@ static const struct field spec_fields[] = {
           "Processor limit, like '1.5' or '500m'; the driver's default if absent.", .min = CPUS_MIN,
           .max = CPUS_MAX, .is_immutable = true),
     FIELD(struct sandbox_spec, session, "session", FIELD_ENUM,
-          "Tool server inside: the embedded 'guest', or 'codexpro'.", .words = session_words,
-          .default_json = "\"guest\"", .is_immutable = true),
+          "Tool server inside: 'codexpro' (the default of the driver sbx) or the embedded 'guest' (of bubblewrap).",
+          .words = session_words, .is_immutable = true),
 };
 const struct field_table sandbox_spec_table =
     FIELD_TABLE(struct sandbox_spec, spec_fields, "A disposable machine around one workspace.");

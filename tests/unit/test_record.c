@@ -148,7 +148,7 @@ static void a_new_record_prints_without_what_is_not_set(void **state)
     CLEANUP_JSON json_t *object = record_to_json(record);
     CLEANUP_JSON json_t *wanted =
         parse("{\"apiVersion\":\"chat2shell.dev/"
-              "v1\",\"kind\":\"Sandbox\",\"metadata\":{},\"spec\":{\"session\":\"guest\"},\"status\":{}}");
+              "v1\",\"kind\":\"Sandbox\",\"metadata\":{},\"spec\":{},\"status\":{}}");
     assert_same(object, wanted);
     record_free(NULL);
 }
