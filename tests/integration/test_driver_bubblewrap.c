@@ -187,6 +187,16 @@ static void an_unknown_template_is_named(void **state)
     assert_non_null(strstr(created.err.message, "plan9"));
 }
 
+static void a_session_that_it_cannot_start_is_refused(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
+    struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .session = SESSION_CODEXPRO};
+    struct bench_created created = bench_create(&bench, &spec);
+    assert_int_equal(created.err.code, ERROR_UNSUPPORTED);
+    assert_non_null(strstr(created.err.message, "codexpro"));
+}
+
 static int connect_to(int port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -433,6 +443,7 @@ int main(int argc, char **argv)
         TEST(a_replaced_directory_is_refused),
         TEST(a_symbolic_link_in_the_path_is_refused),
         TEST(an_unknown_template_is_named),
+        TEST(a_session_that_it_cannot_start_is_refused),
         TEST(a_published_port_reaches_a_server_on_loopback_inside),
         TEST(the_way_out_is_the_proxy_and_denied_names_get_a_sentence),
         TEST(the_end_of_the_tool_server_is_reported),

@@ -234,6 +234,13 @@ static void refuse(void *arg)
     creation_free(creation);
 }
 
+static void check_session(const struct driver_spec *spec, struct error *err)
+{
+    if (spec->session == SESSION_CODEXPRO)
+        error_set(err, ERROR_UNSUPPORTED, "leave out spec.session, or use the driver sbx",
+                  "the bubblewrap driver starts the embedded tool server 'guest' only, not codexpro");
+}
+
 void create_runtime(struct driver *driver, const struct driver_spec *spec, driver_created_fn done, driver_died_fn died, void *arg)
 {
     struct bubblewrap *bw = (struct bubblewrap *)driver;
@@ -241,7 +248,9 @@ void create_runtime(struct driver *driver, const struct driver_spec *spec, drive
     creation->done = done;
     creation->died = died;
     creation->arg = arg;
-    creation->template_name = template_pick(bw, spec->template_name, &creation->err);
+    check_session(spec, &creation->err);
+    if (creation->err.code == ERROR_NONE)
+        creation->template_name = template_pick(bw, spec->template_name, &creation->err);
     if (creation->template_name)
         loop_call(bw->loop, register_runtime, creation);
     if (creation->err.code != ERROR_NONE) {
