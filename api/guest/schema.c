@@ -81,6 +81,8 @@ static json_t *field_schema(const struct tool_field *field)
                                              "array",  "object",  "array"};
     json_t *schema = json_object();
     const struct tool_field *const nested[] = {field->fields, NULL};
+    if (field->type == FIELD_ANY)
+        return schema;
     if (field->type == FIELD_OBJECT) {
         json_decref(schema);
         schema = fields_schema(nested);

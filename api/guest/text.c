@@ -1,6 +1,7 @@
 #include "api/guest/text.h"
 #include "controller/base/memory.h"
 #include <sha2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,23 @@ void text_lines_free(struct text_lines *lines)
 {
     free(lines->lines);
     *lines = (struct text_lines){0};
+}
+
+static int digits_of(size_t number)
+{
+    return snprintf(NULL, 0, "%zu", number);
+}
+
+int text_number_lines(const struct text_lines *lines, size_t start, size_t end, struct buffer *out)
+{
+    int width = digits_of(end);
+    for (size_t i = start; i <= end; i++) {
+        const struct text_line *line = &lines->lines[i - 1];
+        if (buffer_format(out, "%s%*zu | ", i > start ? "\n" : "", width, i) < 0 ||
+            buffer_append(out, line->at, line->len) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 void text_sha256(const char *bytes, size_t len, char digest[TEXT_SHA256_SIZE])

@@ -35,7 +35,8 @@ enum tool_field_type {
     FIELD_BOOLEAN,
     FIELD_STRINGS,
     FIELD_OBJECT,
-    FIELD_OBJECTS
+    FIELD_OBJECTS,
+    FIELD_ANY // whatever somebody else's file holds
 };
 
 struct tool_field {

@@ -2,8 +2,6 @@
 #include "api/guest/text_file.h"
 #include "api/guest/tool.h"
 #include "controller/base/buffer.h"
-#include <stdio.h>
-#include <string.h>
 
 static const struct tool_arg args[] = {
     {"path", ARG_STRING, "File to read: relative to the workspace root, or absolute inside it.",
@@ -21,23 +19,6 @@ static const struct tool_field fields[] = {
     {"endLine", FIELD_INTEGER}, {"totalLines", FIELD_INTEGER}, {"bytes", FIELD_INTEGER},
     {"sha256", FIELD_STRING},   {"truncated", FIELD_BOOLEAN},  {NULL},
 };
-
-static int digits_of(size_t number)
-{
-    return snprintf(NULL, 0, "%zu", number);
-}
-
-static int number_lines(const struct text_lines *lines, size_t start, size_t end, struct buffer *out)
-{
-    int width = digits_of(end);
-    for (size_t i = start; i <= end; i++) {
-        const struct text_line *line = &lines->lines[i - 1];
-        if (buffer_format(out, "%s%*zu | ", i > start ? "\n" : "", width, i) < 0 ||
-            buffer_append(out, line->at, line->len) < 0)
-            return -1;
-    }
-    return 0;
-}
 
 static void set_result(struct tool_call *call, const char *path, const struct text_file *file,
                        const struct text_lines *lines, size_t start, size_t end, struct buffer *numbered)
@@ -81,7 +62,7 @@ static int read_numbered(struct tool_call *call, const struct place *place, stru
                                start, lines.count);
     // Without a range the numbers may make the answer larger than the file: at most 10 bytes a line more.
     CLEANUP(buffer_free) struct buffer numbered = BUFFER_INIT(is_range ? max_bytes : SIZE_MAX / 2);
-    if (number_lines(&lines, start, end, &numbered) < 0)
+    if (text_number_lines(&lines, start, end, &numbered) < 0)
         return guest_tool_fail(err, "ask for fewer lines",
                                "Selected line range is too large. Limit: %zu bytes.", max_bytes);
     set_result(call, place->path, &file, &lines, start, end, &numbered);
