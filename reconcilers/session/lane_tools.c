@@ -1,4 +1,4 @@
-// The plain kinds of call: a tool in the lane's turn, an extension method beside it.
+// The plain kinds of call: a tool in the lane's turn, a tool that waits and an extension method beside it.
 #include "reconcilers/session/lane.h"
 #include "reconcilers/session/rewrite.h"
 #include "controller/base/memory.h"
@@ -7,12 +7,22 @@
 
 // ---- tools/call ----------------------------------------------------------------------------------------------------
 
-static void tool_start(struct lane_call *call)
+static void tool_send(struct lane_call *call, enum call_step step)
 {
     struct error err = ERROR_INIT;
     json_t *params = json_pack("{s:o, s:o}", "name", json_from_text(call->name), "arguments", TAKE_PTR(call->arguments));
-    if (call_exchange(call, CALL_IN_TURN, "tools/call", params, &err) < 0)
+    if (call_exchange(call, step, "tools/call", params, &err) < 0)
         call_end(call, NULL, &err);
+}
+
+static void tool_start(struct lane_call *call)
+{
+    tool_send(call, CALL_IN_TURN);
+}
+
+static void tool_start_beside(struct lane_call *call)
+{
+    tool_send(call, CALL_REQUESTING);
 }
 
 static void tool_answered(struct lane_call *call, json_t *result, const struct error *err)
@@ -37,16 +47,35 @@ static void tool_expired(struct lane_call *call)
         call_fail(call, ERROR_TIMEOUT, HINT_SLOW, "%s did not end within %d minutes", call->name, LANE_CALL_DEADLINE_MS / 60000);
 }
 
+static void waiting_tool_expired(struct lane_call *call)
+{
+    call_fail(call, ERROR_TIMEOUT, "call it again", "%s did not answer within %lld ms", call->name, (long long)call->deadline_ms);
+}
+
+static struct lane_call *tool_post(struct lanes *lanes, const char *sandbox_uid, const struct call_kind *kind, const char *tool,
+                                   json_t *arguments, int64_t deadline_ms, lane_answer_fn done, void *arg)
+{
+    struct lane_call *call = call_new(lanes, sandbox_uid, kind, done, arg);
+    call->name = mem_strdup(tool);
+    call->arguments = arguments ? arguments : json_object();
+    call->deadline_ms = deadline_ms;
+    lanes_post(lanes, &call->arrival);
+    return call;
+}
+
 struct lane_call *lane_call_tool(struct lanes *lanes, const char *sandbox_uid, const char *tool, json_t *arguments, lane_answer_fn done,
                                  void *arg)
 {
     static const struct call_kind kind = {
         .takes_turn = true, .start = tool_start, .answered = tool_answered, .expired = tool_expired};
-    struct lane_call *call = call_new(lanes, sandbox_uid, &kind, done, arg);
-    call->name = mem_strdup(tool);
-    call->arguments = arguments ? arguments : json_object();
-    lanes_post(lanes, &call->arrival);
-    return call;
+    return tool_post(lanes, sandbox_uid, &kind, tool, arguments, LANE_CALL_DEADLINE_MS, done, arg);
+}
+
+struct lane_call *lane_call_waiting_tool(struct lanes *lanes, const char *sandbox_uid, const char *tool, json_t *arguments,
+                                         int64_t wait_ms, lane_answer_fn done, void *arg)
+{
+    static const struct call_kind kind = {.start = tool_start_beside, .answered = tool_answered, .expired = waiting_tool_expired};
+    return tool_post(lanes, sandbox_uid, &kind, tool, arguments, wait_ms + LANE_GRACE_MS, done, arg);
 }
 
 // ---- extension methods ---------------------------------------------------------------------------------------------

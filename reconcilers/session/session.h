@@ -51,6 +51,9 @@ struct lane_call; // handle for cancelling the *wait*
 // Forwards tools/call {name, arguments} in the lane. answer: the tool's CallToolResult (content, structuredContent,
 // isError) with the tool server's own workspace ids replaced by the public one. Counts as activity. arguments: new reference taken.
 struct lane_call *lane_call_tool(struct lanes *lanes, const char *sandbox_uid, const char *tool, json_t *arguments, lane_answer_fn done, void *arg);
+// The same for a tool that only waits, at most wait_ms: it takes no turn, so other calls go through meanwhile.
+struct lane_call *lane_call_waiting_tool(struct lanes *lanes, const char *sandbox_uid, const char *tool, json_t *arguments,
+                                         int64_t wait_ms, lane_answer_fn done, void *arg);
 // The Bash sessions of the product policy. answer: {session_id, status, exit_code, output, has_more_output}. bash_start
 // takes its turn in the lane for the start alone; waiting, polls and stops do not occupy it. Unknown session → ERROR_NOT_FOUND
 // "Unknown Bash session: ID".

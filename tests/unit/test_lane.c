@@ -230,6 +230,54 @@ static void an_answer_that_is_no_tool_result_is_an_error(void **state)
     server_close(&server);
 }
 
+static void a_waiting_tool_holds_up_nobody_and_holds_off_expiry(void **state)
+{
+    struct rig *rig = *state;
+    struct server server;
+    struct heard waiting = {0}, heard = {0};
+    rig_open(rig, RIG_SANDBOX, &server, NULL);
+    lane_call_waiting_tool(rig->lanes, RIG_SANDBOX, "wait_for_handoff", NULL, 60000, heard_answer, &waiting);
+    json_t *request = server_expect(&server, "tools/call");
+    rig_call(rig, RIG_SANDBOX, "read", &heard);
+    answer_text(&server, "read");
+    heard_wait(&heard);
+    assert_string_equal(text_of(&heard), "read");
+    assert_false(heard_yet(&waiting));
+    assert_false(lane_close_if_idle(rig->lanes, RIG_SANDBOX, (struct wall_time){now(rig).ms + DAY_MS}, "expired"));
+    server_answer(&server, request, tool_result("done"));
+    heard_wait(&waiting);
+    assert_string_equal(text_of(&waiting), "done");
+    heard_clear(&heard);
+    heard_clear(&waiting);
+    server_close(&server);
+}
+
+static void a_waiting_tool_ends_30_s_after_its_own_bound_or_with_its_caller(void **state)
+{
+    struct rig *rig = *state;
+    struct server server;
+    struct heard late = {0}, left = {0};
+    rig_open(rig, RIG_SANDBOX, &server, NULL);
+    lane_call_waiting_tool(rig->lanes, RIG_SANDBOX, "wait_for_handoff", NULL, 20000, heard_answer, &late);
+    json_t *request = server_expect(&server, "tools/call");
+    rig_advance(rig, 49999);
+    assert_false(heard_yet(&late));
+    rig_advance(rig, 1);
+    heard_wait(&late);
+    assert_int_equal(late.error.code, ERROR_TIMEOUT);
+    expect_cancelled(&server, request);
+    server_refuse(&server, request, -32800, "cancelled");
+    struct lane_call *call =
+        lane_call_waiting_tool(rig->lanes, RIG_SANDBOX, "wait_for_handoff", NULL, 20000, heard_answer, &left);
+    request = server_expect(&server, "tools/call");
+    assert_true(lane_call_cancel(call));
+    expect_cancelled(&server, request);
+    server_refuse(&server, request, -32800, "cancelled");
+    rig_settle(rig);
+    assert_false(heard_yet(&left));
+    server_close(&server);
+}
+
 // ---- deadlines -----------------------------------------------------------------------------------------------------
 
 static void a_call_past_its_deadline_is_cancelled_and_the_lane_goes_on(void **state)
@@ -742,6 +790,8 @@ int main(void)
         LANE_TEST(a_call_without_a_lane_is_not_found),
         LANE_TEST(an_error_of_the_server_is_its_sentence),
         LANE_TEST(an_answer_that_is_no_tool_result_is_an_error),
+        LANE_TEST(a_waiting_tool_holds_up_nobody_and_holds_off_expiry),
+        LANE_TEST(a_waiting_tool_ends_30_s_after_its_own_bound_or_with_its_caller),
         LANE_TEST(a_call_past_its_deadline_is_cancelled_and_the_lane_goes_on),
         LANE_TEST(a_cancelled_call_that_is_never_answered_breaks_the_server_after_10_s),
         LANE_TEST(a_call_that_never_gets_its_turn_ends_at_its_deadline),
