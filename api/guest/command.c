@@ -42,32 +42,40 @@ static void wait_for_exit(struct command *command)
 }
 
 // The bytes past the maximum are read and dropped. False at the end of the stream.
-static bool read_some(int fd, struct buffer *out)
+static bool read_some(int fd, struct buffer *out, bool *ret_is_cut)
 {
     char bytes[16 * 1024];
     ssize_t n = read(fd, bytes, sizeof(bytes));
     if (n < 0)
         return errno == EINTR || errno == EAGAIN;
     size_t room = out->max - out->len;
+    *ret_is_cut |= (size_t)n > room;
     buffer_append(out, bytes, (size_t)n < room ? (size_t)n : room);
     return n > 0;
 }
 
-// 0 when both streams ended.
-static int collect(struct pollfd streams[2], struct command_result *result, const atomic_bool *is_cancelled)
+enum ending { ENDED_BY_ITSELF, ENDED_BY_TIME, ENDED_WHEN_FULL };
+
+static enum ending collect(const struct command_spec *spec, struct pollfd streams[2],
+                           struct command_result *result)
 {
-    int64_t deadline = boot_time_now().ms + TIME_LIMIT_MS;
+    int64_t deadline = boot_time_now().ms + (spec->time_limit_ms ? spec->time_limit_ms : TIME_LIMIT_MS);
+    bool is_ignored = false;
     while (streams[0].fd >= 0 || streams[1].fd >= 0) {
-        if (boot_time_now().ms >= deadline || atomic_load(is_cancelled))
-            return -1;
+        if (boot_time_now().ms >= deadline || atomic_load(spec->is_cancelled))
+            return ENDED_BY_TIME;
+        if (result->is_cut && spec->is_ended_when_full)
+            return ENDED_WHEN_FULL;
         if (poll(streams, 2, LOOK_MS) <= 0)
             continue;
-        for (int i = 0; i < 2; i++)
-            if (streams[i].fd >= 0 && streams[i].revents &&
-                !read_some(streams[i].fd, i ? &result->errors : &result->out))
-                streams[i].fd = -1;
+        if (streams[0].fd >= 0 && streams[0].revents &&
+            !read_some(streams[0].fd, &result->out, &result->is_cut))
+            streams[0].fd = -1;
+        if (streams[1].fd >= 0 && streams[1].revents &&
+            !read_some(streams[1].fd, &result->errors, &is_ignored))
+            streams[1].fd = -1;
     }
-    return 0;
+    return ENDED_BY_ITSELF;
 }
 
 static char *find_in_path(const struct environment *environment, const char *name)
@@ -83,8 +91,17 @@ static char *find_in_path(const struct environment *environment, const char *nam
     return NULL;
 }
 
-static int spawn(struct guest *guest, struct command *command, const char *program, const char *const *argv,
-                 struct pollfd streams[2], struct error *err)
+static void make_environment(const struct environment *usual, const char *const *more, struct environment *to)
+{
+    environment_copy(usual, to);
+    for (; more && *more; more++) {
+        CLEANUP_FREE char *name = mem_strndup(*more, strcspn(*more, "="));
+        environment_set(to, name, *more + strlen(name) + 1);
+    }
+}
+
+static int spawn(struct guest *guest, const struct command_spec *spec, struct command *command,
+                 const char *program, struct pollfd streams[2], struct error *err)
 {
     int out[2], errors[2];
     if (pipe2(out, O_CLOEXEC) < 0)
@@ -95,45 +112,55 @@ static int spawn(struct guest *guest, struct command *command, const char *progr
         return error_errno(err, errno, NULL, "cannot make a pipe");
     streams[1].fd = errors[0];
     CLEANUP_CLOSE int errors_write = errors[1];
-    struct child_spec spec = {.program = program,
-                              .argv = (char *const *)argv,
-                              .envp = guest->environment.vars,
-                              .cwd_fd = guest->workspace.root_fd,
-                              .stdio = {-1, out_write, errors_write}};
-    return children_spawn(&guest->children, &spec, &command->child, NULL, err);
+    CLEANUP(environment_free) struct environment environment;
+    make_environment(&guest->environment, spec->env, &environment);
+    struct child_spec child = {.program = program,
+                               .argv = (char *const *)spec->argv,
+                               .envp = environment.vars,
+                               .cwd_fd = spec->cwd_fd,
+                               .stdio = {spec->stdin_fd, out_write, errors_write}};
+    return children_spawn(&guest->children, &child, &command->child, NULL, err);
 }
 
-static int run(struct guest *guest, const char *program, const char *const *argv,
-               const atomic_bool *is_cancelled, struct command_result *result, struct error *err)
+static void kill_group(struct guest *guest, const struct command *command)
+{
+    pthread_mutex_lock(&guest->children.lock); // against the reaper, which clears the pid
+    child_signal_group(&command->child, SIGKILL);
+    pthread_mutex_unlock(&guest->children.lock);
+}
+
+static int run(struct guest *guest, const struct command_spec *spec, const char *program,
+               struct command_result *result, struct error *err)
 {
     struct command command = {.child = {.exited = exited}};
     struct pollfd streams[2] = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
-    int status = spawn(guest, &command, program, argv, streams, err);
+    int status = spawn(guest, spec, &command, program, streams, err);
     CLEANUP_CLOSE int out = streams[0].fd;
     CLEANUP_CLOSE int errors = streams[1].fd;
     if (status < 0)
         return -1;
-    status = collect(streams, result, is_cancelled);
-    if (status < 0) {
-        pthread_mutex_lock(&guest->children.lock); // against the reaper, which clears the pid
-        child_signal_group(&command.child, SIGKILL);
-        pthread_mutex_unlock(&guest->children.lock);
-    }
+    enum ending ending = collect(spec, streams, result);
+    if (ending != ENDED_BY_ITSELF)
+        kill_group(guest, &command);
     wait_for_exit(&command);
     result->exit_code = child_exit_code(command.child.wait_status);
-    return status < 0 ? error_set(err, ERROR_TIMEOUT, NULL, "%s did not end in time", argv[0]) : 0;
+    return ending == ENDED_BY_TIME
+               ? error_set(err, ERROR_TIMEOUT, NULL, "%s did not end in time", spec->argv[0])
+               : 0;
 }
 
-int command_run(struct guest *guest, const char *const *argv, size_t max_bytes,
-                const atomic_bool *is_cancelled, struct command_result *ret, struct error *err)
+int command_run_spec(struct guest *guest, const struct command_spec *spec, struct command_result *ret,
+                     struct error *err)
 {
     CLEANUP(command_result_free)
-    struct command_result result = {.out = BUFFER_INIT(max_bytes), .errors = BUFFER_INIT(max_bytes)};
-    CLEANUP_FREE char *program = find_in_path(&guest->environment, argv[0]);
+    struct command_result result = {.out = BUFFER_INIT(spec->max_bytes),
+                                    .errors = BUFFER_INIT(spec->max_bytes)};
+    CLEANUP_FREE char *program = find_in_path(&guest->environment, spec->argv[0]);
     if (!program) {
         result.exit_code = 127;
-        buffer_format(&result.errors, "%s is not installed in this sandbox", argv[0]);
-    } else if (run(guest, program, argv, is_cancelled, &result, err) < 0) {
+        result.is_missing = true;
+        buffer_format(&result.errors, "%s is not installed in this sandbox", spec->argv[0]);
+    } else if (run(guest, spec, program, &result, err) < 0) {
         return -1;
     }
     buffer_text(&result.out);
@@ -141,4 +168,15 @@ int command_run(struct guest *guest, const char *const *argv, size_t max_bytes,
     *ret = result;
     result = (struct command_result){0};
     return 0;
+}
+
+int command_run(struct guest *guest, const char *const *argv, size_t max_bytes,
+                const atomic_bool *is_cancelled, struct command_result *ret, struct error *err)
+{
+    struct command_spec spec = {.argv = argv,
+                                .max_bytes = max_bytes,
+                                .cwd_fd = guest->workspace.root_fd,
+                                .stdin_fd = -1,
+                                .is_cancelled = is_cancelled};
+    return command_run_spec(guest, &spec, ret, err);
 }

@@ -58,7 +58,8 @@ struct tool_call {
     const json_t *args; // validated, defaults filled in
     const atomic_bool *is_cancelled;
     json_t *structured;
-    char *text; // UTF-8, owned by the call
+    json_t *content; // what comes after the text item (an image), an array owned by the call; NULL: nothing
+    char *text;      // UTF-8, owned by the call
     size_t text_len;
 };
 

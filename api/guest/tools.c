@@ -8,7 +8,8 @@
 #include <string.h>
 
 extern const struct tool guest_tool_server_config, guest_tool_open_current_workspace, guest_tool_tree,
-    guest_tool_search, guest_tool_read, guest_tool_write, guest_tool_edit, guest_tool_bash;
+    guest_tool_search, guest_tool_read, guest_tool_view_image, guest_tool_write, guest_tool_edit,
+    guest_tool_bash, guest_tool_read_handoff;
 
 const struct tool *const guest_tools[] = {
     &guest_tool_server_config,
@@ -16,9 +17,11 @@ const struct tool *const guest_tools[] = {
     &guest_tool_tree,
     &guest_tool_search,
     &guest_tool_read,
+    &guest_tool_view_image,
     &guest_tool_write,
     &guest_tool_edit,
     &guest_tool_bash,
+    &guest_tool_read_handoff,
     NULL,
 };
 
@@ -135,7 +138,10 @@ static void run_tool(struct request *request)
         result = guest_tool_failure(request->tool, &err);
     } else {
         result = guest_tool_result(call.structured, call.text, call.text_len);
+        if (call.content)
+            json_array_extend(json_object_get(result, "content"), call.content);
     }
+    json_decref(call.content);
     free(call.text);
     request->answer = rpc_result_text(request->id, result);
 }

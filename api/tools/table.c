@@ -18,8 +18,10 @@ const struct tool tools[] = {
     {"tree", TOOL_FORWARDS, tool_run_forwarded},
     {"search", TOOL_FORWARDS, tool_run_forwarded},
     {"read", TOOL_FORWARDS, tool_run_forwarded},
+    {"view_image", TOOL_FORWARDS, tool_run_forwarded},
     {"write", TOOL_FORWARDS, tool_run_forwarded},
     {"edit", TOOL_FORWARDS, tool_run_forwarded},
+    {"read_handoff", TOOL_FORWARDS, tool_run_forwarded},
 };
 const size_t tool_count = ARRAY_LEN(tools);
 
