@@ -80,6 +80,7 @@ static void free_now(struct lane *lane)
 {
     free(lane->uid);
     free(lane->public_workspace_id);
+    free(lane->inner_workspace_id);
     free(lane->closed_message);
     free(lane->death_reason);
     free(lane->server_name);
@@ -172,17 +173,20 @@ static void on_initialized(void *arg, json_t *result, const struct error *err)
     lane->server_version = server_word(json_object_get(result, "serverInfo"), "version");
     lane->has_sessions = has_sessions(result);
     rpc_notify(lane->rpc, "notifications/initialized", NULL);
+    rpc_watch_health(lane->rpc);
     lane_step(lane, LANE_READY);
     lanes_notify(lane->lanes, &lane->ready_notice);
 }
 
 void lane_start(struct lane *lane, struct driver_session *session)
 {
-    lane->rpc = rpc_new(lane->lanes->loop, session, on_broken, lane);
-    lane->handshake = loop_after(lane->lanes->loop, LANE_HANDSHAKE_MS, on_handshake_late, lane);
+    const struct rpc_place place = {.loop = lane->lanes->loop, .farewells = lane->lanes->farewells};
+    lane->rpc = rpc_new(&place, session, on_broken, lane);
     json_t *params = json_pack("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", "2025-11-25", "capabilities", "clientInfo", "name",
                                "chat2shell", "version", CHAT2SHELL_VERSION);
     rpc_request(lane->rpc, "initialize", params, on_initialized, lane, NULL);
+    // After the request, so that a transport that has the same limit is first to say what it waited for.
+    lane->handshake = loop_after(lane->lanes->loop, LANE_HANDSHAKE_MS, on_handshake_late, lane);
 }
 
 // ---- birth and end -------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 // the session's read, until the server has answered. So serial order holds even over abandoned calls.
 #pragma once
 #include "controller/base/buffer.h"
-#include "reconcilers/session/jsonrpc_client.h"
+#include "reconcilers/session/rpc.h"
 #include "reconcilers/session/session.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -42,6 +42,7 @@ struct notice {
 struct lanes {
     struct loop *loop;
     struct store *store;
+    struct farewells *farewells;
     pthread_mutex_t mutex; // guards inbox, is_inbox_posted
     STAILQ_HEAD(, lane_op) inbox;
     bool is_inbox_posted;
@@ -65,6 +66,7 @@ struct lane {
     TAILQ_ENTRY(lane) link;
     struct lanes *lanes;
     char *uid, *public_workspace_id;
+    char *inner_workspace_id; // the tool server's own, once a result named it
     enum lane_state state;
     struct rpc *rpc;
     bool has_sessions;

@@ -113,20 +113,12 @@ static void order_free(struct order *order)
     free(order);
 }
 
-static void close_descriptors(struct driver_session *session)
-{
-    int fds[] = {session->input_fd, session->output_fd, session->error_fd};
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-}
-
 static void run_open(struct lane_op *op)
 {
     struct order *order = (struct order *)op;
     struct lane *there = lanes_find(order->lanes, order->lane->uid);
     if (there && there->state != LANE_DEAD) {
-        close_descriptors(&order->session);
+        driver_session_close(&order->session);
         lane_fail_ready(order->lane, ERROR_EXISTS, "the sandbox has a lane already");
         lane_free(order->lane);
     } else {

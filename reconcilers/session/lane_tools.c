@@ -33,7 +33,7 @@ static void tool_answered(struct lane_call *call, json_t *result, const struct e
         call_fail(call, ERROR_UNAVAILABLE, "call the tool again; if it keeps failing, destroy the sandbox and create a new one",
                   "the tool server answered %s with something that is not a tool result", call->name);
     } else {
-        rewrite_workspace_ids(result, call->lane->public_workspace_id);
+        rewrite_workspace_ids(result, call->lane->public_workspace_id, &call->lane->inner_workspace_id);
         call_end(call, result, NULL);
     }
 }

@@ -3,6 +3,7 @@
 // by it. What goes out (done, ready, died) goes through one list of notices and runs with nothing of ours on the
 // stack, so callbacks may call back in.
 #include "reconcilers/session/lane.h"
+#include "reconcilers/session/codexpro/farewell.h"
 #include "controller/base/memory.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -95,6 +96,7 @@ struct lanes *lanes_new(struct loop *loop, struct store *store)
     struct lanes *lanes = mem_alloc(sizeof(*lanes));
     lanes->loop = loop;
     lanes->store = store;
+    lanes->farewells = farewells_new(loop);
     pthread_mutex_init(&lanes->mutex, NULL);
     STAILQ_INIT(&lanes->inbox);
     TAILQ_INIT(&lanes->all);
@@ -114,6 +116,7 @@ static void end_all(void *arg)
         lane_fail_ready(lane, ERROR_UNAVAILABLE, "chat2shell is shutting down");
         lane_free(lane);
     }
+    farewells_free(TAKE_PTR(lanes->farewells)); // the sandboxes end with the controller
     do { // callbacks may have made new calls, which find no lane
         run_notices(lanes);
         lanes_drain(lanes);

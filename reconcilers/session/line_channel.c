@@ -150,6 +150,7 @@ static void read_output(struct line_channel *channel)
             return;
         }
         got += (size_t)n;
+        channel->events->moved(channel->arg);
         emit_lines(channel);
         if (n < READ_CHUNK)
             break; // the pipe was drained
@@ -210,6 +211,7 @@ static void on_input(void *arg, uint32_t events)
         end(channel, "it closed its input");
         return;
     }
+    channel->events->moved(channel->arg); // the pipe was full and is not: somebody reads
     flush(channel);
 }
 

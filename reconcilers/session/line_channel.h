@@ -1,5 +1,5 @@
 // Lines to and from an untrusted process over its stdio: bounded framing both ways, nonblocking, on the loop thread
-// only. Knows bytes, newlines and time; what a line means is the caller's (jsonrpc_client.h).
+// only. Knows bytes, newlines and time; what a line means is the caller's (stdio_rpc.c).
 //
 // Reading: a line (newline excluded) of at most LINE_MAX_BYTES reaches `line`. A longer line, a large line that is not
 // finished within LINE_STALL_MS, and the end of either pipe end the channel. Writing: as much as the pipe takes at
@@ -21,6 +21,7 @@
 struct line_channel;
 struct line_channel_events {
     void (*line)(void *arg, const char *bytes, size_t len); // may close the channel, must not free it
+    void (*moved)(void *arg);                               // bytes came, or a full pipe was read; must not close the channel
     void (*ended)(void *arg, const char *reason);           // at most once, never after close; must not free it
 };
 

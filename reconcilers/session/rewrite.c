@@ -1,5 +1,6 @@
 #include "reconcilers/session/rewrite.h"
 #include "controller/base/buffer.h"
+#include "controller/base/memory.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -29,31 +30,68 @@ static json_t *replace_all(const json_t *text, const char *inner, const char *pu
     return json_stringn(out.data, out.len);
 }
 
-static void replace_in_texts(json_t *content, const char *inner, const char *public_id)
+static void replace_in(json_t *value, const char *inner, const char *public_id);
+
+// A new value for a string, or NULL; what it contains is changed in place.
+static json_t *replace_one(json_t *value, const char *inner, const char *public_id)
+{
+    if (json_is_string(value))
+        return replace_all(value, inner, public_id);
+    replace_in(value, inner, public_id);
+    return NULL;
+}
+
+// In all strings below. As deep as a message may be.
+static void replace_in(json_t *value, const char *inner, const char *public_id)
+{
+    const char *key;
+    size_t i;
+    json_t *member, *replaced;
+    void *next;
+    if (json_is_array(value))
+        json_array_foreach(value, i, member) if ((replaced = replace_one(member, inner, public_id)))
+            json_array_set_new(value, i, replaced);
+    json_object_foreach_safe(value, next, key, member) if ((replaced = replace_one(member, inner, public_id)))
+        json_object_set_new(value, key, replaced);
+}
+
+// Images and sounds are base64, in which a long enough run could mean anything.
+static void replace_in_content(json_t *content, const char *inner, const char *public_id)
 {
     size_t i;
     json_t *item;
     json_array_foreach(content, i, item)
     {
-        json_t *text = json_object_get(item, "text");
-        json_t *replaced = json_is_string(text) ? replace_all(text, inner, public_id) : NULL;
-        if (replaced)
-            json_object_set_new(item, "text", replaced);
+        CLEANUP_JSON json_t *data = json_incref(json_object_get(item, "data"));
+        json_object_del(item, "data");
+        replace_in(item, inner, public_id);
+        if (data)
+            json_object_set(item, "data", data);
     }
 }
 
-void rewrite_workspace_ids(json_t *result, const char *public_id)
+static void replace_everywhere(json_t *result, const char *inner, const char *public_id)
+{
+    replace_in_content(json_object_get(result, "content"), inner, public_id);
+    replace_in(json_object_get(result, "structuredContent"), inner, public_id);
+}
+
+void rewrite_workspace_ids(json_t *result, const char *public_id, char **inner)
 {
     static const char *const keys[] = {"selected_workspace_id", "workspace_id"};
     json_t *structured = json_object_get(result, "structuredContent");
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        json_t *inner = json_object_get(structured, keys[i]);
-        if (!json_is_string(inner))
+        CLEANUP_JSON json_t *named = json_incref(json_object_get(structured, keys[i]));
+        if (!json_is_string(named))
             continue;
-        if (is_inner_id(json_string_value(inner)))
-            replace_in_texts(json_object_get(result, "content"), json_string_value(inner), public_id);
         json_object_set_new(structured, keys[i], json_from_text(public_id));
+        if (!is_inner_id(json_string_value(named)))
+            continue;
+        replace_everywhere(result, json_string_value(named), public_id);
+        mem_replace(inner, json_string_value(named));
     }
+    if (*inner)
+        replace_everywhere(result, *inner, public_id);
 }
 
 bool rewrite_is_tool_result(const json_t *result)

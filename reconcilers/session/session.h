@@ -1,5 +1,5 @@
 // Sessions: the control plane's side of the tool servers in sandboxes. One lane a sandbox: its serial call queue. A
-// lane holds the MCP connection to the tool server (JSON-RPC over the held process's stdio), one tool call at a
+// lane holds the MCP connection to the tool server (rpc.h: stdio or HTTP), one tool call at a
 // time in order of arrival, at most LANE_QUEUE_MAX waiting. Waiting for a Bash session's output never occupies the
 // lane. The lane decides about life: closing is an operation on it (design 3: "the lane decides about life").
 //

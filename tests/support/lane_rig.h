@@ -25,6 +25,7 @@ int rig_teardown(void **state); // what the lanes still hold must end there
 struct server {
     int input_fd, output_fd, error_fd; // reads requests; writes answers; writes stderr
     struct buffer in;
+    bool shows_pings; // false: they are answered, and not shown
 };
 // What one callback said. Waiting for it fails the test after a minute.
 struct heard {

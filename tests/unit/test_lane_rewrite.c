@@ -7,17 +7,23 @@
 #define INNER "ws_0123456789abcdef01234567"
 #define PUBLIC "ws_pppppppppppppppppppppppppp"
 
-static void expect_rewritten(const char *before, const char *after)
+static void expect_rewritten_with(char **inner, const char *before, const char *after)
 {
     CLEANUP_JSON json_t *result = json_loads(before, JSON_ALLOW_NUL, NULL), *expected = json_loads(after, JSON_ALLOW_NUL, NULL);
     assert_non_null(result);
     assert_non_null(expected);
-    rewrite_workspace_ids(result, PUBLIC);
+    rewrite_workspace_ids(result, PUBLIC, inner);
     char *text = json_dumps(result, JSON_SORT_KEYS);
     char *expected_text = json_dumps(expected, JSON_SORT_KEYS);
     assert_string_equal(text, expected_text);
     free(text);
     free(expected_text);
+}
+
+static void expect_rewritten(const char *before, const char *after)
+{
+    CLEANUP_FREE char *inner = NULL;
+    expect_rewritten_with(&inner, before, after);
 }
 
 static void both_keys_and_every_text_get_the_public_id(void **state)

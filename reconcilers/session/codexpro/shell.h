@@ -8,7 +8,7 @@
 #pragma once
 #include "controller/base/json.h"
 #include "controller/loop.h"
-#include "reconcilers/session/jsonrpc_client.h"
+#include "reconcilers/session/rpc.h"
 
 #define CODEXPRO_CALL_MAX_MS 600000   // longest timeout_ms of its bash tool
 #define CODEXPRO_OUTPUT_BYTES 120000  // it kills a command that prints more, both streams together

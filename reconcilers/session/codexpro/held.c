@@ -1,0 +1,131 @@
+#include "reconcilers/session/codexpro/held.h"
+#include "reconcilers/session/last_lines.h"
+#include "controller/base/fs.h"
+#include "controller/base/memory.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define CHUNK 4096
+#define LAST_READS 64 // at the end: what a pipe may still hold
+
+struct output { // stdout or stderr
+    struct held *held;
+    int fd;
+    struct loop_source *source;
+    struct last_lines *last;
+};
+
+struct held {
+    int input_fd;
+    struct output output, errors;
+    struct last_lines last, from_stdout; // two, so that their unfinished lines do not mix
+    void (*ended)(void *arg, const char *reason);
+    void *arg;
+    bool is_closed;
+};
+
+// Returns what read() returned.
+static ssize_t take(struct output *output)
+{
+    char bytes[CHUNK];
+    ssize_t n = read(output->fd, bytes, sizeof(bytes));
+    if (n > 0)
+        last_lines_add(output->last, bytes, (size_t)n);
+    return n;
+}
+
+static void stop(struct output *output)
+{
+    for (int i = 0; output->fd >= 0 && i < LAST_READS && take(output) > 0; i++)
+        ;
+    last_lines_end(output->last);
+    loop_unwatch(TAKE_PTR(output->source));
+    if (output->fd >= 0)
+        close(TAKE_FD(output->fd));
+}
+
+static bool is_over(ssize_t n)
+{
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+static void on_errors(void *arg, uint32_t events)
+{
+    struct output *output = arg;
+    (void)events;
+    if (is_over(take(output)))
+        stop(output);
+}
+
+static void on_output(void *arg, uint32_t events)
+{
+    struct output *output = arg;
+    struct held *held = output->held;
+    (void)events;
+    if (!is_over(take(output)))
+        return;
+    held_close(held);
+    held->ended(held->arg, "its process ended");
+}
+
+static void start(struct loop *loop, struct output *output, struct held *held, int fd, struct last_lines *last,
+                  void (*fn)(void *arg, uint32_t events))
+{
+    *output = (struct output){.held = held, .fd = fd, .last = last};
+    if (fd < 0)
+        return;
+    fs_set_nonblocking(fd, true);
+    output->source = loop_watch(loop, fd, EPOLLIN, fn, output);
+}
+
+struct held *held_new(struct loop *loop, struct driver_session *session, void (*ended)(void *arg, const char *reason), void *arg)
+{
+    struct held *held = mem_alloc(sizeof(*held));
+    *held = (struct held){.input_fd = TAKE_FD(session->input_fd),
+                          .last = LAST_LINES_INIT,
+                          .from_stdout = LAST_LINES_INIT,
+                          .ended = ended,
+                          .arg = arg};
+    start(loop, &held->output, held, TAKE_FD(session->output_fd), &held->from_stdout, on_output);
+    start(loop, &held->errors, held, TAKE_FD(session->error_fd), &held->last, on_errors);
+    return held;
+}
+
+// stdout speaks last: it is silent, unless the program that holds the session says why it ends.
+static void join_lines(struct held *held)
+{
+    for (size_t i = 0; i < held->from_stdout.lines.count; i++) {
+        const char *line = held->from_stdout.lines.items[i];
+        last_lines_add(&held->last, line, strlen(line));
+        last_lines_end(&held->last);
+    }
+}
+
+void held_close(struct held *held)
+{
+    if (held->is_closed)
+        return;
+    held->is_closed = true;
+    stop(&held->output);
+    stop(&held->errors);
+    join_lines(held);
+    if (held->input_fd >= 0)
+        close(TAKE_FD(held->input_fd));
+}
+
+void held_free(struct held *held)
+{
+    if (!held)
+        return;
+    held_close(held);
+    last_lines_free(&held->last);
+    last_lines_free(&held->from_stdout);
+    free(held);
+}
+
+const struct text_list *held_last_lines(const struct held *held)
+{
+    return &held->last.lines;
+}

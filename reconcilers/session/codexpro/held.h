@@ -1,0 +1,13 @@
+// The foreground process of a CodexPro session, as far as we hold it: its stdin is kept open, what it prints on stdout or
+// stderr is kept as the last lines (CodexPro prints on stderr; the program that starts it may complain on stdout), and
+// the end of its stdout is the end of the session. Loop thread only.
+#pragma once
+#include "controller/loop.h"
+#include "reconcilers/drivers/driver.h"
+
+struct held;
+// Takes the descriptors. ended: once, from the loop; must not free.
+struct held *held_new(struct loop *loop, struct driver_session *session, void (*ended)(void *arg, const char *reason), void *arg);
+void held_close(struct held *held); // reads what is there still; no event afterwards; again is fine
+void held_free(struct held *held);  // NULL allowed
+const struct text_list *held_last_lines(const struct held *held);
