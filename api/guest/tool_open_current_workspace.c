@@ -80,20 +80,20 @@ static void add_agents(struct tool_call *call, struct buffer *text)
 static void add_skills(struct tool_call *call, struct buffer *text)
 {
     CLEANUP_SKILLS struct skills skills = {0};
+    struct skills_options options = {
+        .include_global = json_get_bool(call->args, "include_global_skills", false),
+        .max_files = SKILLS_MAX,
+        .is_cancelled = call->is_cancelled,
+    };
     if (json_get_bool(call->args, "include_skills", false))
-        skills_scan(call->workspace, json_get_bool(call->args, "include_global_skills", false), &skills);
+        skills_scan(call->workspace, &options, &skills);
     json_t *names = json_array(), *inventory = json_array();
     json_t *counts = json_pack("{s:i s:i s:i s:i s:i}", "total", (int)skills.count, "workspace", 0, "user", 0,
                                "plugin", 0, "other", 0);
     buffer_append_text(text, "Skills:");
     for (size_t i = 0; i < skills.count; i++) {
         const struct skill *skill = &skills.list[i];
-        json_t *entry = json_object();
-        json_set_text(entry, "name", skill->name);
-        json_set_text(entry, "description", skill->description);
-        json_set_text(entry, "source", skill->source);
-        json_set_text(entry, "path", skill->path);
-        json_array_append_new(inventory, entry);
+        json_array_append_new(inventory, skills_entry(skill));
         json_array_append_new(names, json_from_text(skill->name));
         json_object_set_new(counts, skill->source, json_integer(json_get_int(counts, skill->source, 0) + 1));
         buffer_format(text, "%s %s", i ? "," : "", skill->name);

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct tool guest_tool_server_config, guest_tool_open_current_workspace, guest_tool_tree,
-    guest_tool_search, guest_tool_read, guest_tool_view_image, guest_tool_write, guest_tool_edit,
-    guest_tool_bash, guest_tool_read_handoff;
+extern const struct tool guest_tool_server_config, guest_tool_load_skill, guest_tool_open_current_workspace,
+    guest_tool_tree, guest_tool_search, guest_tool_read, guest_tool_view_image, guest_tool_write,
+    guest_tool_edit, guest_tool_bash, guest_tool_read_handoff, guest_tool_wait_for_handoff,
+    guest_tool_handoff_to_agent;
 
 const struct tool *const guest_tools[] = {
     &guest_tool_server_config,
+    &guest_tool_load_skill,
     &guest_tool_open_current_workspace,
     &guest_tool_tree,
     &guest_tool_search,
@@ -22,6 +24,8 @@ const struct tool *const guest_tools[] = {
     &guest_tool_edit,
     &guest_tool_bash,
     &guest_tool_read_handoff,
+    &guest_tool_wait_for_handoff,
+    &guest_tool_handoff_to_agent,
     NULL,
 };
 

@@ -3,6 +3,8 @@
 // shapes.
 #include "api/tools/run.h"
 
+#define WAIT_DEFAULT_S 20 // as the tool server has it
+
 static bool is_content(const json_t *content)
 {
     size_t i;
@@ -48,14 +50,31 @@ static void answered(void *arg, int result, json_t *answer, const struct error *
                       "the tool server in the sandbox gave an answer that makes no sense");
 }
 
-void tool_run_forwarded(struct tool_call *call)
+// The arguments for the tool server; NULL and answered if there is no such sandbox.
+static json_t *begin(struct tool_call *call)
 {
-    const char *uid = tool_text(call, "sandbox_id");
-    if (!id_is_of(KIND_SANDBOX, uid)) {
+    if (!id_is_of(KIND_SANDBOX, tool_text(call, "sandbox_id"))) {
         record_free(tool_read_sandbox(call)); // answers: unknown
-        return;
+        return NULL;
     }
     json_t *arguments = json_copy(call->arguments);
     json_object_del(arguments, "sandbox_id");
-    call->lane = lane_call_tool(call->world->lanes, uid, call->tool->name, arguments, answered, call);
+    return arguments;
+}
+
+void tool_run_forwarded(struct tool_call *call)
+{
+    json_t *arguments = begin(call);
+    if (arguments)
+        call->lane = lane_call_tool(call->world->lanes, tool_text(call, "sandbox_id"), call->tool->name,
+                                    arguments, answered, call);
+}
+
+void tool_run_forwarded_wait(struct tool_call *call)
+{
+    json_t *arguments = begin(call);
+    if (arguments)
+        call->lane = lane_call_waiting_tool(
+            call->world->lanes, tool_text(call, "sandbox_id"), call->tool->name, arguments,
+            1000 * tool_int(call, "max_wait_seconds", WAIT_DEFAULT_S), answered, call);
 }

@@ -12,3 +12,4 @@ void tool_run_bash(struct tool_call *call);
 void tool_run_bash_poll(struct tool_call *call);
 void tool_run_bash_stop(struct tool_call *call);
 void tool_run_forwarded(struct tool_call *call); // read, write, …: the tool server in the sandbox does them
+void tool_run_forwarded_wait(struct tool_call *call); // one that has max_wait_seconds: it takes no turn in the lane

@@ -14,6 +14,7 @@ const struct tool tools[] = {
     {"bash_poll", TOOL_WAITS, tool_run_bash_poll},
     {"bash_stop", TOOL_WAITS, tool_run_bash_stop},
     {"server_config", TOOL_FORWARDS, tool_run_forwarded},
+    {"load_skill", TOOL_FORWARDS, tool_run_forwarded},
     {"open_current_workspace", TOOL_FORWARDS, tool_run_forwarded},
     {"tree", TOOL_FORWARDS, tool_run_forwarded},
     {"search", TOOL_FORWARDS, tool_run_forwarded},
@@ -22,6 +23,8 @@ const struct tool tools[] = {
     {"write", TOOL_FORWARDS, tool_run_forwarded},
     {"edit", TOOL_FORWARDS, tool_run_forwarded},
     {"read_handoff", TOOL_FORWARDS, tool_run_forwarded},
+    {"wait_for_handoff", TOOL_FORWARDS, tool_run_forwarded_wait},
+    {"handoff_to_agent", TOOL_FORWARDS, tool_run_forwarded},
 };
 const size_t tool_count = ARRAY_LEN(tools);
 
