@@ -8,17 +8,43 @@
 #include <string.h>
 #include <strings.h>
 
-#define LOCKS 64
+#define LOCKS 64 // as many as text_file_locks has bits
 
 static pthread_mutex_t locks[LOCKS] = {[0 ... LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER};
 
-struct text_file_lock text_file_lock(const char *real)
+static unsigned lock_number(const char *real)
 {
     unsigned hash = 5381;
     for (const char *at = real; *at; at++)
         hash = hash * 33 + (unsigned char)*at;
-    pthread_mutex_lock(&locks[hash % LOCKS]);
-    return (struct text_file_lock){&locks[hash % LOCKS]};
+    return hash % LOCKS;
+}
+
+struct text_file_lock text_file_lock(const char *real)
+{
+    pthread_mutex_t *mutex = &locks[lock_number(real)];
+    pthread_mutex_lock(mutex);
+    return (struct text_file_lock){mutex};
+}
+
+// In the order of their numbers, and whoever holds a single one waits for no other: no circle.
+struct text_file_locks text_file_lock_all(const char *const *reals, size_t count)
+{
+    struct text_file_locks taken = {0};
+    for (size_t i = 0; i < count; i++)
+        taken.held |= UINT64_C(1) << lock_number(reals[i]);
+    for (unsigned i = 0; i < LOCKS; i++)
+        if (taken.held >> i & 1)
+            pthread_mutex_lock(&locks[i]);
+    return taken;
+}
+
+void text_file_unlock_all(struct text_file_locks *taken)
+{
+    for (unsigned i = 0; i < LOCKS; i++)
+        if (taken->held >> i & 1)
+            pthread_mutex_unlock(&locks[i]);
+    taken->held = 0;
 }
 
 void text_file_unlock(struct text_file_lock *lock)

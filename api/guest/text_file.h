@@ -28,6 +28,13 @@ struct text_file_lock {
 struct text_file_lock text_file_lock(const char *real);
 void text_file_unlock(struct text_file_lock *lock);
 #define CLEANUP_TEXT_FILE_LOCK CLEANUP(text_file_unlock)
+// The same for many files at once; no two callers can hold each other up for ever.
+struct text_file_locks {
+    uint64_t held; // a bit a mutex
+};
+struct text_file_locks text_file_lock_all(const char *const *reals, size_t count);
+void text_file_unlock_all(struct text_file_locks *locks);
+#define CLEANUP_TEXT_FILE_LOCKS CLEANUP(text_file_unlock_all)
 
 // The target of a writer, opened for reading and writing if it exists: *ret_fd -1 if it does not.
 int text_file_open_target(const struct workspace *workspace, const struct place *place, int *ret_fd,

@@ -7,10 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct tool guest_tool_server_config, guest_tool_load_skill, guest_tool_open_current_workspace,
-    guest_tool_tree, guest_tool_search, guest_tool_read, guest_tool_view_image, guest_tool_write,
-    guest_tool_edit, guest_tool_bash, guest_tool_read_handoff, guest_tool_wait_for_handoff,
-    guest_tool_handoff_to_agent;
+extern const struct tool guest_tool_server_config;
+extern const struct tool guest_tool_load_skill;
+extern const struct tool guest_tool_open_current_workspace;
+extern const struct tool guest_tool_tree;
+extern const struct tool guest_tool_search;
+extern const struct tool guest_tool_read;
+extern const struct tool guest_tool_view_image;
+extern const struct tool guest_tool_write;
+extern const struct tool guest_tool_edit;
+extern const struct tool guest_tool_apply_patch;
+extern const struct tool guest_tool_bash;
+extern const struct tool guest_tool_read_handoff;
+extern const struct tool guest_tool_wait_for_handoff;
+extern const struct tool guest_tool_handoff_to_agent;
 
 const struct tool *const guest_tools[] = {
     &guest_tool_server_config,
@@ -22,6 +32,7 @@ const struct tool *const guest_tools[] = {
     &guest_tool_view_image,
     &guest_tool_write,
     &guest_tool_edit,
+    &guest_tool_apply_patch,
     &guest_tool_bash,
     &guest_tool_read_handoff,
     &guest_tool_wait_for_handoff,

@@ -37,11 +37,11 @@ static void become_guest(const char *program, const char *dir, const int in[2], 
     _exit(127);
 }
 
-void guest_rig_start(struct guest_rig *rig)
+static void start_in(struct guest_rig *rig, char *top, char *dir)
 {
     int in[2], out[2];
     CLEANUP_FREE char *program = guest_rig_program();
-    *rig = (struct guest_rig){.dir = support_make_dir(), .unclaimed = json_array()};
+    *rig = (struct guest_rig){.top = top, .dir = dir, .unclaimed = json_array()};
     signal(SIGPIPE, SIG_IGN);
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
@@ -54,6 +54,20 @@ void guest_rig_start(struct guest_rig *rig)
     rig->out = out[0];
 }
 
+void guest_rig_start(struct guest_rig *rig)
+{
+    char *dir = support_make_dir();
+    start_in(rig, dir, dir);
+}
+
+void guest_rig_start_in_repository(struct guest_rig *rig)
+{
+    char *top = support_make_dir();
+    CLEANUP_FREE char *command = mem_format("git init -q -b main %s && mkdir %s/sub", top, top);
+    assert_int_equal(system(command), 0);
+    start_in(rig, top, mem_format("%s/sub", top));
+}
+
 int guest_rig_stop(struct guest_rig *rig)
 {
     int status = 0;
@@ -63,7 +77,9 @@ int guest_rig_stop(struct guest_rig *rig)
     assert_int_equal(waitpid(rig->pid, &status, 0), rig->pid);
     json_decref(rig->unclaimed);
     free(rig->input);
-    support_remove_dir(rig->dir);
+    if (rig->dir != rig->top)
+        free(rig->dir);
+    support_remove_dir(rig->top);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

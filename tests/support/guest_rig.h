@@ -9,6 +9,7 @@
 struct guest_rig {
     pid_t pid;
     int in, out;       // its stdin and stdout
+    char *top;         // what is removed at the end: the workspace, or the repository that it is in
     char *dir;         // the workspace; HOME too, so that no profile of the machine's user runs
     json_t *unclaimed; // answers that came while another was awaited
     char *input;
@@ -18,6 +19,7 @@ struct guest_rig {
 
 char *guest_rig_program(void); // path of the built binary; the caller owns it
 void guest_rig_start(struct guest_rig *rig);
+void guest_rig_start_in_repository(struct guest_rig *rig); // the workspace is the directory "sub" of one
 int guest_rig_stop(struct guest_rig *rig); // end of input; returns the exit status and removes the workspace
 
 void guest_rig_send_text(struct guest_rig *rig, const char *text, size_t len);
