@@ -90,6 +90,8 @@ static void print_screen(const json_t *status)
     text_table_add_row(&table, (const char *[]){"", ""}, 2); // no heading
     add(&table, "Daemon:", mem_format("chat2shell %s, process %lld%s", version ? version : "", (long long)json_get_int(status, "pid", 0), since));
     add(&table, "MCP:", mem_format("http://%s:%lld/mcp", host ? host : "?", (long long)json_get_int(mcp, "port", 0)));
+    const char *tunnel = json_get_text(json_object_get(status, "tunnel"), "message");
+    add(&table, "Tunnel:", utf8_to_printable(tunnel ? tunnel : "", tunnel ? strlen(tunnel) : 0, false));
     add(&table, "Driver:", mem_strdup(driver ? driver : ""));
     add(&table, "Sandboxes:", word_counts(json_object_get(status, "sandboxes")));
     add(&table, "Workspaces:", word_counts(json_object_get(status, "workspaces")));

@@ -84,11 +84,14 @@ static int start(struct daemon *daemon, struct error *err)
     return 0;
 }
 
-static int start_tunnel(struct daemon *daemon, const char *id, struct error *err)
+static int start_tunnel(struct daemon *daemon, struct error *err)
 {
     const struct tunnel_options options = {.config = daemon->world.config, .clock = daemon->world.clock, .loop = daemon->world.loop,
-                                           .spawner = daemon->spawner, .id = id, .mcp_port = mcp_server_port(daemon->mcp)};
-    return tunnel_start(&options, &daemon->tunnel, err);
+                                           .spawner = daemon->spawner, .bwrap = TUNNEL_BWRAP, .mcp_port = mcp_server_port(daemon->mcp)};
+    if (tunnel_start(&options, &daemon->tunnel, err) < 0)
+        return -1;
+    operator_server_set_tunnel(daemon->operator_server, daemon->tunnel);
+    return 0;
 }
 
 static int start_all(struct daemon *daemon, struct error *err)
@@ -99,13 +102,14 @@ static int start_all(struct daemon *daemon, struct error *err)
         return -1; // before anything is touched
     if (start(daemon, err) < 0)
         return -1;
-    return config->is_tunnel_enabled ? start_tunnel(daemon, tunnel_id, err) : 0;
+    return config->is_tunnel_enabled ? start_tunnel(daemon, err) : 0;
 }
 
 // In reverse order of start; each part tolerates never having been started.
 static void stop(struct daemon *daemon)
 {
     struct world *world = &daemon->world;
+    operator_server_set_tunnel(daemon->operator_server, NULL);
     tunnel_stop(daemon->tunnel);
     mcp_server_stop(daemon->mcp);
     operator_server_stop(daemon->operator_server);

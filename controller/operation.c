@@ -167,6 +167,11 @@ void operation_cancel(struct operation *operation)
     loop_post(operation->loop, cancel, operation);
 }
 
+pid_t operation_pid(const struct operation *operation)
+{
+    return operation->pid;
+}
+
 // ---- the start ----------------------------------------------------------------------------------
 
 // On the loop thread, so that nothing can end before all of it is in place.

@@ -24,3 +24,4 @@ typedef void (*operation_done_fn)(void *arg, const struct operation_result *resu
 int operation_start(struct loop *loop, struct spawner *spawner, const struct spawn_options *options, int64_t deadline_ms,
                     size_t output_max_bytes, operation_done_fn done, void *arg, struct operation **ret, struct error *err);
 void operation_cancel(struct operation *operation); // any thread, does not wait; `done` still runs, with is_cancelled
+pid_t operation_pid(const struct operation *operation); // of the process, and of its group; until `done` returns

@@ -112,6 +112,13 @@ static int add_counts(struct store *store, json_t *status, struct error *err)
     return 0;
 }
 
+static void answer_status(struct call *call, json_t *tunnel)
+{
+    json_t *status = call->state;
+    json_object_set(status, "tunnel", tunnel);
+    operator_answer(call, 200, status);
+}
+
 void status_show(struct call *call)
 {
     struct store *store = call->world->store;
@@ -123,10 +130,12 @@ void status_show(struct call *call)
         json_object_set_new(status, "store", of_store);
     if (errors)
         json_object_set_new(status, "lastErrors", errors);
-    if (!errors || add_counts(store, status, &err) < 0)
+    if (!errors || add_counts(store, status, &err) < 0) {
         operator_fail(call, &err);
-    else
-        operator_answer(call, 200, json_incref(status));
+        return;
+    }
+    call->state = json_deep_copy(status); // goes to another thread
+    operator_ask_tunnel(call, answer_status);
 }
 
 // ---- the rest

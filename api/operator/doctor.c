@@ -1,6 +1,7 @@
 // What is wrong on this host, seen by the daemon.
 #include "api/operator/internal.h"
 #include "controller/base/memory.h"
+#include <string.h>
 
 static json_t *finding_to_json(const struct finding *finding)
 {
@@ -31,6 +32,32 @@ static json_t *port_finding(const struct call *call)
     return own_finding("pass", "port", what, NULL);
 }
 
+static json_t *tunnel_finding(const json_t *tunnel)
+{
+    static const struct {
+        const char *state, *level, *fix;
+    } rows[] = {
+        {"off", "pass", NULL},
+        {"ready", "pass", NULL},
+        {"starting", "warn", "wait; a new tunnel takes half a minute"},
+        {"not ready", "warn", "see to what it says; chat2shell status asks again"},
+        {"ended", "fail", "see to what it says, or run its program by hand: it prints why it ends"},
+    };
+    const char *state = json_get_text(tunnel, "state"), *message = json_get_text(tunnel, "message");
+    size_t row = 0;
+    while (row + 1 < ARRAY_LEN(rows) && strcmp(rows[row].state, state) != 0)
+        row++;
+    bool is_open = json_is_false(json_object_get(tunnel, "isConfined")) && strcmp(rows[row].level, "pass") == 0;
+    return own_finding(is_open ? "warn" : rows[row].level, "tunnel", message, is_open ? "make user namespaces possible: see the other findings" : rows[row].fix);
+}
+
+static void answer_findings(struct call *call, json_t *tunnel)
+{
+    json_t *list = call->state;
+    json_array_append_new(list, tunnel_finding(tunnel));
+    operator_answer(call, 200, json_pack("{s:o}", "findings", list));
+}
+
 static void on_findings(void *arg, int result, const struct finding_list *findings, const struct error *err)
 {
     struct call *call = arg;
@@ -43,7 +70,9 @@ static void on_findings(void *arg, int result, const struct finding_list *findin
         json_array_append_new(list, finding_to_json(&findings->items[i]));
     json_array_append_new(list, port_finding(call));
     json_array_append_new(list, own_finding("pass", "operator socket", "this answer came over it", NULL));
-    operator_answer(call, 200, json_pack("{s:o}", "findings", list));
+    call->state = json_deep_copy(list); // goes to another thread
+    json_decref(list);
+    operator_ask_tunnel(call, answer_findings);
 }
 
 void doctor_show(struct call *call)

@@ -23,6 +23,7 @@ struct operator_server {
     struct execs *execs;
     uid_t uid;
     _Atomic int mcp_port; // 0 = not listening
+    struct tunnel *tunnel; // loop thread; NULL = off
     pthread_mutex_t lock; // guards refs
     pthread_cond_t ended;
     size_t refs; // the owner's, and one a call
@@ -121,6 +122,12 @@ json_t *table_of_records(enum kind kind, struct record *const *records, size_t c
                          struct wall_time now, const char *include_object);
 #define AGE_TEXT_SIZE 32
 void age_format(int64_t ms, char text[AGE_TEXT_SIZE]); // "45s", "3m12s", "5h", "2d"
+
+// ---- tunnel.c
+// ----------------------------------------------------------------------------------------------------
+// done runs on the loop thread, once, within TUNNEL_PROBE_MS. tunnel: {state, message, reason?, pid?, starts, lastExitCode?,
+// restartInMs?, isConfined}; borrowed. Any thread.
+void operator_ask_tunnel(struct call *call, void (*done)(struct call *call, json_t *tunnel));
 
 // ---- handlers
 // ----------------------------------------------------------------------------------------------------

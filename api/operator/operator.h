@@ -19,7 +19,8 @@
 //
 // chat2shell's own, under /chat2shell/v1 (JSON):
 //   GET    /status                     {version, pid, startedAt, driver, mcp: {host, port}, sandboxes: {running: n, …}, approvalsPending,
-//                                      exposures: n, workspaces: {…}, store: {…}, queues: [{name, depth, runs, failures}], lastErrors: […]}
+//                                      exposures: n, workspaces: {…}, store: {…}, queues: [{name, depth, runs, failures}], lastErrors: […],
+//                                      tunnel: {state: "off"|"starting"|"ready"|"not ready"|"ended", message, …}}; asks the tunnel client (≤ 2 s)
 //   GET    /doctor                     {findings: [{level: "pass"|"warn"|"fail", check, what, fix?}]}
 //   POST   /stop                       202, then the daemon stops as by SIGTERM
 //   POST   /workspaces  {path, mode?}  → Workspace (request_host_workspace)
@@ -41,3 +42,7 @@ int operator_server_start(struct world *world, struct operator_server **ret, str
 void operator_server_stop(struct operator_server *server); // NULL allowed; answers everything that waits first
 // What /status and /doctor say about the MCP listener, once it is there. Any thread.
 void operator_server_set_mcp_port(struct operator_server *server, int port);
+// Whom they ask about the tunnel: loop-thread memory of the server's. NULL (before the tunnel is stopped): it is off. Not on the loop
+// thread; server may be NULL.
+struct tunnel;
+void operator_server_set_tunnel(struct operator_server *server, struct tunnel *tunnel);

@@ -159,3 +159,20 @@ void operator_server_set_mcp_port(struct operator_server *server, int port)
 {
     atomic_store(&server->mcp_port, port);
 }
+
+struct new_tunnel {
+    struct operator_server *server;
+    struct tunnel *tunnel;
+};
+
+static void take_tunnel(void *arg)
+{
+    const struct new_tunnel *new_tunnel = arg;
+    new_tunnel->server->tunnel = new_tunnel->tunnel;
+}
+
+void operator_server_set_tunnel(struct operator_server *server, struct tunnel *tunnel)
+{
+    if (server)
+        loop_call(server->world->loop, take_tunnel, &(struct new_tunnel){server, tunnel});
+}
