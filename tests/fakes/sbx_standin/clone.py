@@ -3,6 +3,7 @@ sandbox-NAME in the host's repository that points at it while the sandbox runs."
 import os
 import socket
 import subprocess
+import time
 
 from .errors import CliError
 
@@ -90,5 +91,4 @@ def wait_until_served(running):
         with running.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             if probe.connect_ex(("127.0.0.2", 9418)) == 0:
                 return
-        import time
         time.sleep(0.02)

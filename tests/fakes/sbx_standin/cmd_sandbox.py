@@ -3,6 +3,7 @@ import json
 import os
 import re
 import socket
+import time
 
 from . import clone, execio, images, policy, ports, table, versions
 from .errors import ClientGone, CliError, not_found
@@ -52,6 +53,7 @@ PORTS_FLAGS = JSON_FLAG + [("publish", "", "many", "Publish a port", (0, 0)), ("
 USERS = {"root": (0, 0, "/root"), "0": (0, 0, "/root"), "agent": (1000, 1000, "/home/agent"), "1000": (1000, 1000, "/home/agent"), "nobody": (65534, 65534, "/")}
 GUEST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MEBIBYTE = 1 << 20
+RUN_FAILED = "failed to create sandbox: failed to run sandbox container"
 UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -208,35 +210,45 @@ def make(call, options, words):
 
 
 def build(call, record, rules, image):
-    """The slow part. What becomes of it when the client is killed is a setting."""
-    call.daemon.pause(call.settings["create_delay_ms"] / 1000)
-    if call.fault("create-ghost"):
-        return
-    if len(record["name"]) > 63:
-        raise CliError("failed to create sandbox: failed to run sandbox container")
-    fate = call.settings["killed_create"] if call.is_gone() else "finish"
-    if call.fault("create-half") or fate == "half":
-        with call.store.lock:
-            call.store.data["half_created"].append(record["name"])
-            call.store.save()
-        raise CliError("failed to create sandbox: failed to run sandbox container")
-    if fate == "undo":
-        raise ClientGone
-    with call.store.lock:
-        call.store.data["policy"]["rules"] += rules
+    """The slow part: at least create_delay_ms. What becomes of it when the client is killed meanwhile is a setting."""
+    due = time.monotonic() + call.settings["create_delay_ms"] / 1000
+    if call.fault("create-ghost") or call.fault("create-half") or len(record["name"]) > 63:
+        call.daemon.pause(due - time.monotonic())
+        if call.fault("create-ghost"):
+            return
+        if call.fault("create-half"):
+            take_name(call, record["name"])
+        raise CliError(RUN_FAILED)
+    box = call.sandboxes.prepare(record, image, call)
     try:
-        call.sandboxes.prepare(record, image)
-        box = call.sandboxes.commit(record, call)
+        call.daemon.pause(due - time.monotonic())
+        check_client(call, record["name"])
+        if record["clone"]:
+            clone.wait_until_served(box.runtime)
+            clone.point_remote(record, call.sandboxes.live_row(box, ports.GIT_PORT))
+        call.sandboxes.commit(box, record, rules)
     except Exception:
-        with call.store.lock:
-            call.store.data["policy"]["rules"] = [rule for rule in call.store.data["policy"]["rules"] if rule not in rules]
+        call.sandboxes.abandon(box, record)
         raise
-    if record["clone"]:
-        clone.wait_until_served(box.runtime)
-        clone.point_remote(record, call.sandboxes.live_row(box, ports.GIT_PORT))
     there = call.fault("create-there")
     if there:
         raise CliError(there.get("text", "failed to create sandbox: request failed: 500 Internal Server Error: context deadline exceeded"))
+
+
+def check_client(call, name):
+    """Whether a create goes on although its client was killed."""
+    fate = call.settings["killed_create"] if call.is_gone() else "finish"
+    if fate == "half":
+        take_name(call, name)
+    if fate != "finish":
+        raise ClientGone
+
+
+def take_name(call, name):
+    """Half-created: no list shows it, and nobody else gets the name."""
+    with call.store.lock:
+        call.store.data["half_created"].append(name)
+        call.store.save()
 
 
 def run(call, options, words):

@@ -12,7 +12,6 @@ import time
 
 if __name__ == "__main__":
     STATE = sys.argv[1]
-    sys.pycache_prefix = os.path.join(STATE, "pycache")
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from sbx_standin import call as calls, commands, effects, faults, policy, relay, sandboxes, settings, store, versions, wire  # noqa: E402

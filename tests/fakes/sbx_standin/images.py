@@ -3,6 +3,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -12,6 +13,7 @@ from .errors import CliError
 from .store import new_id, now
 
 LIBRARY = "docker.io/library/"
+FROM_HOST = ("usr", "proc", "sys", "dev", "bin", "sbin", "lib", "lib32", "lib64", "libx32")  # not taken from an archive
 UNPACK_LIMIT = 4 << 30  # bytes of one archive
 LS_FLAGS = [("json", "", "switch", "Output in JSON format", (0, 0))]
 SAVE_FLAGS = [("output", "o", "one", "Also write a tar archive", (0, 0))]
@@ -160,9 +162,32 @@ def unpack(stream, target):
                 raise CliError("failed to load: the archive is too big")
             member.name = os.path.normpath(member.name).replace("usr/local", "usr-local", 1)
             first = member.name.split("/")[0]
-            if first in ("usr", "proc", "sys", "dev", "bin", "sbin", "lib", "lib32", "lib64", "libx32") or first == ".." or member.isdev():
-                continue
-            tar.extract(member, target, filter="tar")
+            if first not in (*FROM_HOST, "..") and not member.isdev():
+                extract(tar, member, target)
+
+
+def extract(tar, member, target):
+    """Only below target, whatever links an earlier member made."""
+    path = os.path.join(target, member.name.lstrip("/"))
+    within = os.path.realpath(os.path.dirname(path)) + "/"
+    if not within.startswith(os.path.realpath(target) + "/"):
+        return
+    linked = os.path.join(target, os.path.normpath(member.linkname).lstrip("/"))
+    if os.path.lexists(path) and not member.isdir():
+        os.unlink(path)
+    if member.isdir():
+        if not os.path.isdir(path):
+            os.makedirs(path)
+        os.chmod(path, member.mode & 0o7777 | 0o700)
+    elif member.issym():
+        os.symlink(member.linkname, path)
+    elif member.islnk() and os.path.isfile(linked) and not os.path.islink(linked):
+        os.link(linked, path)
+    elif member.isfile():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as out:
+            shutil.copyfileobj(tar.extractfile(member), out)
+        os.chmod(path, member.mode & 0o7777)
 
 
 def rm(call, options, words):

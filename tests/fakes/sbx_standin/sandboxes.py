@@ -66,34 +66,34 @@ class Sandboxes:
         with self.lock:
             self.creating.pop(name, None)
 
-    def prepare(self, record, image):
-        """The root directory: the image's or the plain one."""
-        root = self.root_of(record)
+    def prepare(self, record, image, call):
+        """A sandbox that runs and that nobody knows yet; commit or abandon it."""
+        root, box = self.root_of(record), Sandbox(record["name"])
         os.mkdir(root, 0o700)
-        os.mkdir(root + "/fs")
-        if image:
-            subprocess.run(["cp", "-a", "--reflink=auto", image + "/.", root + "/fs"], check=True, stdin=subprocess.DEVNULL, timeout=300)
-        runtime.make_root(root + "/fs", record["name"])
-
-    def commit(self, record, call):
-        """Starts it and makes it known; removes everything again where that fails."""
-        box = Sandbox(record["name"])
-        with box.lock:
-            try:
-                self.boot(box, record, call)
-            except Exception:
-                self.halt(box)
-                self.discard(record)
-                raise
-            with self.store.lock:
-                self.store.data["sandboxes"][record["name"]] = record
-                self.store.save()
-            with self.lock:
-                box.idle_since = time.monotonic()
-                self.live[record["name"]] = box
+        try:
+            os.mkdir(root + "/fs")
+            if image:
+                subprocess.run(["cp", "-a", "--reflink=auto", image + "/.", root + "/fs"], check=True, stdin=subprocess.DEVNULL, timeout=300)
+            runtime.make_root(root + "/fs", record["name"])
+            self.boot(box, record, call)
+        except Exception:
+            self.abandon(box, record)
+            raise
         return box
 
-    def discard(self, record):
+    def commit(self, box, record, rules):
+        with self.store.lock:
+            self.store.data["sandboxes"][box.name] = record
+            self.store.data["policy"]["rules"] += rules
+            self.store.save()
+        with self.lock:
+            box.idle_since = time.monotonic()
+            self.live[box.name] = box
+
+    def abandon(self, box, record):
+        with box.lock:
+            self.halt(box)
+        clone.forget_remote(record)
         remove_tree(self.root_of(record))
 
     # ---- start and stop ------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Sandboxes:
                 self.store.data["secrets"] = [secret for secret in self.store.data["secrets"] if secret.get("sandbox") != box.name]
                 self.store.save()
         clone.forget_remote(record)
-        self.discard(record)
+        remove_tree(self.root_of(record))
 
     # ---- what others ask -------------------------------------------------------------------------------------------------
     def live_rows(self):

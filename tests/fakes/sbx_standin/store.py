@@ -3,7 +3,6 @@ import copy
 import json
 import os
 import threading
-import uuid
 from datetime import datetime, timezone
 
 
@@ -52,4 +51,6 @@ class Store:
 
 
 def new_id():
-    return str(uuid.uuid4())
+    """A random UUID (version 4)."""
+    text = os.urandom(16).hex()
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[int(text[16], 16) & 3]}{text[17:20]}-{text[20:]}"

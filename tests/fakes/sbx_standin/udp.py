@@ -36,14 +36,14 @@ class UdpRelay(threading.Thread):
     def pass_on(self, peer):
         try:
             if peer:
-                self.listener.sendto(peer[1].recv(65536), peer[0])
+                self.listener.sendto(peer[1].recvfrom(65536)[0], peer[0])
                 return
             data, near = self.listener.recvfrom(65536)
             if near not in self.peers:
                 if len(self.peers) >= PEERS:
                     self.peers.pop(next(iter(self.peers))).close()
                 self.peers[near] = self.make()
-                self.peers[near].connect((GUEST_ADDRESS, self.port))
-            self.peers[near].send(data)
+            # Not connected: the guest may answer from another of its addresses.
+            self.peers[near].sendto(data, (GUEST_ADDRESS, self.port))
         except OSError:
             pass  # datagrams may be lost
