@@ -202,7 +202,8 @@ void lane_pump(struct lane *lane)
     struct lane_call *call = TAILQ_FIRST(&lane->calls);
     while (call && !lane->turn && lane->state == LANE_OPEN) {
         struct lane_call *next = TAILQ_NEXT(call, link);
-        if (call->step == CALL_WAITS_TURN && call->kind->takes_turn)
+        bool has_left = atomic_load(&call->interest) == CALLER_LEFT; // `leave` is on its way: it is not run
+        if (call->step == CALL_WAITS_TURN && call->kind->takes_turn && !has_left)
             call->kind->start(call); // takes the turn, or ends this call
         call = next;
     }

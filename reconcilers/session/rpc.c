@@ -102,7 +102,7 @@ const struct text_list *rpc_last_lines(const struct rpc *rpc)
 
 struct rpc *rpc_new(const struct rpc_place *place, struct driver_session *session, rpc_broken_fn broken, void *arg)
 {
-    struct rpc *rpc = stdio_rpc_new(place, session);
+    struct rpc *rpc = session->port ? http_rpc_new(place, session) : stdio_rpc_new(place, session);
     rpc->loop = place->loop;
     rpc->broken = broken;
     rpc->arg = arg;

@@ -15,18 +15,28 @@
 static pthread_mutex_t heard_mutex = PTHREAD_MUTEX_INITIALIZER; // guards every struct heard
 static pthread_cond_t heard_cond = PTHREAD_COND_INITIALIZER;
 
-int rig_setup(void **state)
+static int set_up(void **state, struct clock *clock)
 {
     struct error err = ERROR_INIT;
     signal(SIGPIPE, SIG_IGN); // for the test's own writes
     struct rig *rig = mem_alloc(sizeof(*rig));
     rig->dir = support_make_dir();
-    rig->clock = clock_new_fake((struct wall_time){RIG_START_MS});
+    rig->clock = clock;
     assert_ok(store_open(&(struct store_options){.state_dir = rig->dir, .clock = rig->clock}, &rig->store, &err));
     assert_ok(loop_start(rig->clock, &rig->loop, &err));
     rig->lanes = lanes_new(rig->loop, rig->store);
     *state = rig;
     return 0;
+}
+
+int rig_setup(void **state)
+{
+    return set_up(state, clock_new_fake((struct wall_time){RIG_START_MS}));
+}
+
+int rig_setup_real(void **state)
+{
+    return set_up(state, clock_new_real());
 }
 
 int rig_teardown(void **state)
@@ -266,17 +276,22 @@ json_t *server_hello(bool has_sessions)
 
 // ---- lanes ---------------------------------------------------------------------------------------------------------
 
-void rig_open_unfinished(struct rig *rig, const char *uid, struct server *server, struct heard *ready, struct heard *died)
+void rig_open_session(struct rig *rig, const char *uid, struct driver_session *session, struct heard *ready, struct heard *died)
 {
     static struct heard *pairs[64][2]; // stays valid as long as callbacks may come
     static size_t count;
     struct heard **pair = pairs[count++ % ARRAY_LEN(pairs)];
     pair[0] = ready;
     pair[1] = died;
+    lane_open(rig->lanes, uid, RIG_WORKSPACE, session, heard_ready, heard_died, pair);
+    assert_int_equal(session->input_fd, -1);
+}
+
+void rig_open_unfinished(struct rig *rig, const char *uid, struct server *server, struct heard *ready, struct heard *died)
+{
     struct driver_session session;
     server_pipes(server, &session);
-    lane_open(rig->lanes, uid, RIG_WORKSPACE, &session, heard_ready, heard_died, pair);
-    assert_int_equal(session.input_fd, -1);
+    rig_open_session(rig, uid, &session, ready, died);
 }
 
 void rig_open(struct rig *rig, const char *uid, struct server *server, struct heard *died)

@@ -19,6 +19,7 @@ struct rig {
     struct lanes *lanes;
 };
 int rig_setup(void **state);    // cmocka fixtures: *state is the rig
+int rig_setup_real(void **state); // the same on the real clock
 int rig_teardown(void **state); // what the lanes still hold must end there
 
 // The test's ends of a tool server's stdio.
@@ -47,6 +48,8 @@ void server_close(struct server *server);
 // Opens a lane and goes through the handshake. died may be NULL.
 void rig_open(struct rig *rig, const char *uid, struct server *server, struct heard *died);
 void rig_open_unfinished(struct rig *rig, const char *uid, struct server *server, struct heard *ready, struct heard *died);
+// The descriptors alone: the tool server may be reached in another way. Takes the session.
+void rig_open_session(struct rig *rig, const char *uid, struct driver_session *session, struct heard *ready, struct heard *died);
 json_t *server_hello(bool has_sessions);
 
 json_t *server_next(struct server *server);                       // next message of the lane; owned by the caller

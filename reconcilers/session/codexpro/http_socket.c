@@ -3,8 +3,9 @@
 #include "controller/base/memory.h"
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,6 +15,7 @@ struct http_socket {
     LIST_ENTRY(http_socket) link;
     struct http_sockets *sockets;
     int fd;
+    int watched_fd; // a duplicate: libcurl 7.88 closes a socket that could not connect, and tells so afterwards
     struct loop_source *source;
 };
 
@@ -34,6 +36,7 @@ static void forget(struct http_socket *socket)
         return;
     LIST_REMOVE(socket, link);
     loop_unwatch(socket->source);
+    close(socket->watched_fd);
     free(socket);
 }
 
@@ -43,6 +46,18 @@ static void on_ready(void *arg, uint32_t events)
     int ready = (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                 (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
     socket->sockets->ready(socket->sockets->arg, socket->fd, ready); // may free the socket
+}
+
+// Without a descriptor to spare the exchange stands still until its deadline, which is what its caller then hears.
+static void watch(struct http_sockets *sockets, int fd, uint32_t events)
+{
+    int watched_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (watched_fd < 0)
+        return;
+    struct http_socket *socket = mem_alloc(sizeof(*socket));
+    *socket = (struct http_socket){.sockets = sockets, .fd = fd, .watched_fd = watched_fd};
+    LIST_INSERT_HEAD(&sockets->watched, socket, link);
+    socket->source = loop_watch(sockets->loop, watched_fd, events, on_ready, socket);
 }
 
 void http_sockets_set(struct http_sockets *sockets, int fd, int what)
@@ -57,10 +72,7 @@ void http_sockets_set(struct http_sockets *sockets, int fd, int what)
     } else if (socket) {
         loop_rewatch(socket->source, wanted[what]);
     } else {
-        socket = mem_alloc(sizeof(*socket));
-        *socket = (struct http_socket){.sockets = sockets, .fd = fd};
-        LIST_INSERT_HEAD(&sockets->watched, socket, link);
-        socket->source = loop_watch(sockets->loop, fd, wanted[what], on_ready, socket);
+        watch(sockets, fd, wanted[what]);
     }
 }
 
@@ -84,7 +96,7 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
     return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
 }
 
-// libcurl has told before that it lets go of the socket; if it ever forgets to, the loop must not keep a closed one.
+// The number may be another's at once.
 static int close_socket(void *arg, curl_socket_t fd)
 {
     forget(find(arg, fd));
@@ -142,7 +154,7 @@ static void take_session(struct http_answer *answer, const char *value)
     for (const char *at = value; *at; at++)
         if (*at <= ' ' || *at > '~')
             return;
-    strncpy(answer->session_id, value, HTTP_SESSION_BYTES - 1);
+    snprintf(answer->session_id, sizeof(answer->session_id), "%s", value);
 }
 
 static void take_retry(struct http_answer *answer, const char *value)
