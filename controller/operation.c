@@ -32,7 +32,7 @@ struct operation {
     int pidfd;
     struct loop_source *exit_source;
     struct stream streams[STREAM_COUNT];
-    struct buffer output, errors; // both streams as they came; stderr apart
+    struct buffer output, apart[STREAM_COUNT]; // both streams as they came; each apart
     int64_t deadline_ms;
     struct loop_timer *timer; // the deadline, then the kill
     bool is_ending, is_done;
@@ -46,7 +46,8 @@ static void unref(struct operation *operation)
     if (atomic_fetch_sub(&operation->references, 1) > 1)
         return;
     buffer_free(&operation->output);
-    buffer_free(&operation->errors);
+    for (int i = 0; i < STREAM_COUNT; i++)
+        buffer_free(&operation->apart[i]);
     free(operation);
 }
 
@@ -68,8 +69,7 @@ static bool read_stream(struct stream *stream)
     ssize_t got = read(stream->fd, bytes, sizeof(bytes));
     if (got > 0) {
         keep(operation, &operation->output, bytes, (size_t)got);
-        if (stream == &operation->streams[STREAM_ERROR])
-            keep(operation, &operation->errors, bytes, (size_t)got);
+        keep(operation, &operation->apart[stream - operation->streams], bytes, (size_t)got);
     }
     return got > 0;
 }
@@ -109,8 +109,10 @@ static void finish(struct operation *operation)
     struct operation_result *result = &operation->result;
     result->output = buffer_text(&operation->output);
     result->output_len = operation->output.len;
-    result->errors = buffer_text(&operation->errors);
-    result->errors_len = operation->errors.len;
+    result->printed = buffer_text(&operation->apart[STREAM_OUT]);
+    result->printed_len = operation->apart[STREAM_OUT].len;
+    result->errors = buffer_text(&operation->apart[STREAM_ERROR]);
+    result->errors_len = operation->apart[STREAM_ERROR].len;
     operation->is_done = true;
     operation->done(operation->arg, result);
     unref(operation);
@@ -205,7 +207,7 @@ static struct operation *operation_new(struct loop *loop, int64_t deadline_ms, s
         .loop = loop,
         .pidfd = -1,
         .output = BUFFER_INIT(output_max_bytes),
-        .errors = BUFFER_INIT(output_max_bytes),
+        .apart = {BUFFER_INIT(output_max_bytes), BUFFER_INIT(output_max_bytes)},
         .deadline_ms = deadline_ms,
     };
     for (int i = 0; i < STREAM_COUNT; i++)

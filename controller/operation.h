@@ -9,6 +9,8 @@ struct operation_result {
     int exit_code;            // 128+N for a signal
     const char *output;       // stdout and stderr as they came; NUL-terminated; valid in the callback only
     size_t output_len;
+    const char *printed;      // stdout apart
+    size_t printed_len;
     const char *errors;       // stderr apart
     size_t errors_len;
 };
@@ -17,8 +19,8 @@ typedef void (*operation_done_fn)(void *arg, const struct operation_result *resu
 // Starts it; `done` runs once on the loop thread when the process is reaped and what its pipes held was read: a process
 // that it left behind with the pipes is not waited for. Deadline (deadline_ms > 0) and cancel: SIGTERM to the group, SIGKILL
 // 2 s later, and to what is left of the group when the process itself ends. options->fds must not name 1 or 2, and holds at
-// most SPAWN_MAX_FDS - 2 entries; the options are not needed after the return. At most output_max_bytes of output and
-// of errors are kept each, the rest is read and dropped (is_output_cut). Any thread. On failure `done` does not run.
+// most SPAWN_MAX_FDS - 2 entries; the options are not needed after the return. At most output_max_bytes of output, of
+// printed and of errors are kept each, the rest is read and dropped (is_output_cut). Any thread. On failure `done` does not run.
 // *ret (NULL allowed) is set before `done` can run, and is valid until `done` returns: who cancels from another thread
 // guards it with a lock that `done` takes too. Cancel and await all operations before loop_stop.
 int operation_start(struct loop *loop, struct spawner *spawner, const struct spawn_options *options, int64_t deadline_ms,

@@ -56,26 +56,71 @@ void driver_session_close(struct driver_session *session)
     *session = (struct driver_session){-1, -1, -1, 0, NULL};
 }
 
+bool driver_create_may_help(const struct error *err)
+{
+    return err->code == ERROR_TIMEOUT || err->code == ERROR_EXISTS || err->code == ERROR_CONFLICT;
+}
+
 // Every driver this program has, the ones that `auto` prefers first.
 static const struct driver_entry {
     const char *name;
     int (*open)(const struct driver_options *options, struct driver **ret, struct error *err);
+    int (*check)(struct driver *driver, struct error *err); // can it be used here? NULL: whoever asks for it gets its findings
 } entries[] = {
-    {"bubblewrap", driver_bubblewrap_new},
+    {"sbx", driver_sbx_new, driver_sbx_check},
+    {"bubblewrap", driver_bubblewrap_new, NULL},
 };
+
+// Opens the entry; for auto only if it can be used. -1 with the reason.
+static int open_entry(const struct driver_entry *entry, bool is_auto, const struct driver_options *options, struct driver **ret, struct error *err)
+{
+    struct driver *driver;
+    if (entry->open(options, &driver, err) < 0)
+        return error_context(err, "cannot use the %s driver", entry->name);
+    if (is_auto && entry->check && entry->check(driver, err) < 0) {
+        driver->ops->free(driver);
+        return -1;
+    }
+    *ret = driver;
+    return 0;
+}
+
+static int open_named(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
+        if (strcmp(name, entries[i].name) != 0)
+            continue;
+        if (open_entry(&entries[i], false, options, ret, err) < 0)
+            return -1;
+        if (ret_reason)
+            *ret_reason = mem_strdup("it was asked for by name");
+        return 0;
+    }
+    return error_set(err, ERROR_UNSUPPORTED, "use auto, sbx or bubblewrap", "this version has no driver named '%s'", name);
+}
+
+// The first that can be used; the last one is not asked whether it can.
+static int open_best(const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err)
+{
+    CLEANUP_FREE char *passed_over = mem_strdup("");
+    for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
+        struct error why = ERROR_INIT;
+        if (open_entry(&entries[i], true, options, ret, &why) == 0) {
+            if (ret_reason)
+                *ret_reason = mem_format("%s, because %s", entries[i].name, passed_over[0] ? passed_over : "it answers");
+            return 0;
+        }
+        char *reason = mem_format("%s%s cannot be used: %s", passed_over[0] ? "; " : "", entries[i].name, why.message);
+        free(passed_over);
+        passed_over = reason;
+        error_copy(err, &why);
+    }
+    return -1;
+}
 
 int driver_open(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err)
 {
-    bool is_auto = name == NULL || strcmp(name, "auto") == 0;
-    for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
-        if (!is_auto && strcmp(name, entries[i].name) != 0)
-            continue;
-        if (entries[i].open(options, ret, err) < 0)
-            return error_context(err, "cannot use the %s driver", entries[i].name);
-        if (ret_reason)
-            *ret_reason = is_auto ? mem_format("%s, because it is the only driver of this version", entries[i].name)
-                                  : mem_strdup("it was asked for by name");
-        return 0;
-    }
-    return error_set(err, ERROR_UNSUPPORTED, "use auto or bubblewrap", "this version has no driver named '%s'", name);
+    if (name == NULL || strcmp(name, "auto") == 0)
+        return open_best(options, ret, ret_reason, err);
+    return open_named(name, options, ret, ret_reason, err);
 }

@@ -117,5 +117,11 @@ bool driver_owns_name(const char *instance, const char *runtime_name); // is it 
 char *driver_clone_dir_name(const char *runtime_name);
 int driver_bubblewrap_new(const struct driver_options *options, struct driver **ret, struct error *err);
 int driver_sbx_new(const struct driver_options *options, struct driver **ret, struct error *err);
+// Can this sbx be used now: is it there and new enough, does its daemon answer, is somebody signed in? Waits up to 15 s; not
+// on the loop thread. -1 and the reason.
+int driver_sbx_check(struct driver *driver, struct error *err);
+// A failed create that another attempt, under another name, may help: no answer in time, a name that is taken, a sandbox that
+// came half into being (ERROR_TIMEOUT, ERROR_EXISTS, ERROR_CONFLICT).
+bool driver_create_may_help(const struct error *err);
 // Picks by name: "auto", "bubblewrap", "sbx". The reason for auto's choice goes to *ret_reason (caller frees).
 int driver_open(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err);

@@ -86,6 +86,24 @@ void bench_open(struct driver_bench *bench, const char *dir)
     assert_ok(driver_bubblewrap_new(&options, &bench->driver, &err));
 }
 
+void bench_open_sbx(struct driver_bench *bench, const char *dir)
+{
+    struct error err = ERROR_INIT;
+    death_reason[0] = '\0';
+    CLEANUP_FREE char *programs = support_program_dir();
+    *bench = (struct driver_bench){.clock = clock_new_real(), .dir = dir ? mem_strdup(dir) : support_make_dir()};
+    CLEANUP_FREE char *state = mem_format("%s/state", bench->dir);
+    CLEANUP_FREE char *home = mem_format("%s/home", bench->dir);
+    assert_ok(fs_make_private_dir(state, NULL, &err));
+    assert_ok(fs_make_private_dir(home, NULL, &err));
+    setenv("HOME", home, 1); // where the stand-in keeps its state and finds its faults
+    assert_ok(spawner_start(&bench->spawner, &err));
+    assert_ok(loop_start(bench->clock, &bench->loop, &err));
+    struct driver_options options = {bench->clock, bench->loop, bench->spawner, programs, state, bench->dir, BENCH_INSTANCE,
+                                     TEST_SOURCE_DIR "/tests/fakes/sbx"};
+    assert_ok(driver_sbx_new(&options, &bench->driver, &err));
+}
+
 void bench_close(struct driver_bench *bench)
 {
     bench->driver->ops->free(bench->driver);
@@ -127,6 +145,8 @@ static void on_created(void *arg, int result, const struct driver_facts *facts, 
         created->err = *err;
     if (facts) {
         snprintf(created->template_name, sizeof(created->template_name), "%s", facts->template_name);
+        snprintf(created->isolation, sizeof(created->isolation), "%s", facts->isolation);
+        snprintf(created->root, sizeof(created->root), "%s", facts->workspace_root ? facts->workspace_root : "");
         join(created->limits, sizeof(created->limits), &facts->limits);
         join(created->missing, sizeof(created->missing), &facts->missing_limits);
         join(created->warnings, sizeof(created->warnings), &facts->warnings);

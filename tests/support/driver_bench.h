@@ -1,4 +1,4 @@
-// A bubblewrap driver on a real loop and spawner for tests, with calls that wait for their answers.
+// A driver on a real loop and spawner for tests, with calls that wait for their answers.
 #pragma once
 #include "reconcilers/drivers/driver.h"
 #include "tests/support/support.h"
@@ -14,7 +14,7 @@ struct driver_bench {
 struct bench_created {
     int result;
     struct error err;
-    char template_name[32];
+    char template_name[64], isolation[16], root[1024];
     char limits[256], missing[1024], warnings[1024], broken[1024]; // lists joined with "; "
 };
 struct bench_session {
@@ -23,6 +23,11 @@ struct bench_session {
     struct driver_session session;
 };
 void bench_open(struct driver_bench *bench, const char *dir); // dir NULL: a fresh one
+// The driver for Docker Sandboxes over the stand-in in tests/fakes, whose home is dir/home. Its runtimes' names begin with
+// BENCH_PREFIX.
+#define BENCH_INSTANCE "0123456789abcdef"
+#define BENCH_PREFIX RUNTIME_PREFIX "01234567-"
+void bench_open_sbx(struct driver_bench *bench, const char *dir);
 void bench_close(struct driver_bench *bench);                 // driver, loop, spawner; keeps the directory
 void bench_destroy(struct driver_bench *bench);               // and the directory
 // A fresh private directory below the bench's; the caller frees it.
