@@ -34,7 +34,7 @@ static void add_word(struct words *words, char *word)
     words->items[words->count] = NULL;
 }
 
-void words_add(struct words *words, const char *format, ...)
+void sbx_words_add(struct words *words, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -42,13 +42,13 @@ void words_add(struct words *words, const char *format, ...)
     va_end(args);
 }
 
-void words_add_all(struct words *words, const char *const *texts)
+void sbx_words_add_all(struct words *words, const char *const *texts)
 {
     for (size_t i = 0; texts[i]; i++)
         add_word(words, mem_strdup(texts[i]));
 }
 
-void words_free(struct words *words)
+void sbx_words_free(struct words *words)
 {
     for (size_t i = 0; i < words->count; i++)
         free(words->items[i]);
@@ -58,7 +58,7 @@ void words_free(struct words *words)
 
 // ---- program and environment -------------------------------------------------------------------------------------------
 
-char *call_find_program(const char *program)
+char *sbx_call_find_program(const char *program)
 {
     if (program[0] == '/')
         return access(program, X_OK) == 0 ? mem_strdup(program) : NULL;
@@ -91,17 +91,17 @@ static bool is_passed_on(const char *entry)
     return false;
 }
 
-char **call_environment_new(void)
+char **sbx_call_environment_new(void)
 {
     struct words words = {0};
     for (char **at = environ; *at; at++)
         if (is_passed_on(*at))
             add_word(&words, mem_strdup(*at));
-    words_add(&words, "SBX_NO_TELEMETRY=1");
+    sbx_words_add(&words, "SBX_NO_TELEMETRY=1");
     return words.items;
 }
 
-void call_environment_free(char **environment)
+void sbx_call_environment_free(char **environment)
 {
     for (char **at = environment; at && *at; at++)
         free(*at);
@@ -123,7 +123,7 @@ static void unref(struct call *call)
     pthread_mutex_unlock(&sbx->calls_lock);
     if (!is_last)
         return;
-    words_free(&call->options.words);
+    sbx_words_free(&call->options.words);
     free(call->subject);
     free(call);
 }
@@ -171,21 +171,21 @@ static int start_operation(struct call *call, struct operation **ret)
 {
     const struct call_options *options = &call->options;
     const char *program = options->program ? options->program : call->sbx->program;
-    CLEANUP_FREE char *path = call_find_program(program);
+    CLEANUP_FREE char *path = sbx_call_find_program(program);
     if (path == NULL)
         return error_set(&call->start_error, ERROR_NOT_FOUND,
                          options->program ? NULL : "install Docker Sandboxes, or set CHAT2SHELL_SBX to the path of its program sbx",
                          "the program %s was not found or cannot be run", program);
     struct words argv = {0};
-    words_add(&argv, "%s", program);
-    words_add_all(&argv, (const char *const *)options->words.items);
+    sbx_words_add(&argv, "%s", program);
+    sbx_words_add_all(&argv, (const char *const *)options->words.items);
     const struct spawn_options spawn = {.path = path,
                                         .argv = (const char *const *)argv.items,
                                         .environment = options->environment ? options->environment : (const char *const *)call->sbx->environment,
                                         .dies_with_us = true};
     int result = operation_start(call->sbx->loop, call->sbx->spawner, &spawn, options->deadline_ms, OUTPUT_MAX_BYTES, on_operation, call, ret,
                                  &call->start_error);
-    words_free(&argv);
+    sbx_words_free(&argv);
     return result;
 }
 
@@ -210,7 +210,7 @@ static void start(struct job *job)
     unref(call);
 }
 
-struct call *call_start(struct sbx *sbx, struct call_options *options, call_done_fn done, void *arg)
+struct call *sbx_call_start(struct sbx *sbx, struct call_options *options, call_done_fn done, void *arg)
 {
     assert(options->words.count > 0 && options->deadline_ms > 0);
     assert(options->subject == NULL || sbx_owns(sbx, options->subject)); // never one that could touch another's sandbox
@@ -225,7 +225,7 @@ struct call *call_start(struct sbx *sbx, struct call_options *options, call_done
         call->next->at = &call->next;
     sbx->calls = call;
     pthread_mutex_unlock(&sbx->calls_lock);
-    job_add(sbx, &call->job);
+    sbx_job_add(sbx, &call->job);
     return call;
 }
 
@@ -236,7 +236,7 @@ static void cancel_locked(struct call *call)
         operation_cancel(call->operation);
 }
 
-void call_cancel(struct call *call)
+void sbx_call_cancel(struct call *call)
 {
     if (call == NULL)
         return;
@@ -245,7 +245,7 @@ void call_cancel(struct call *call)
     pthread_mutex_unlock(&call->sbx->calls_lock);
 }
 
-void call_cancel_all(struct sbx *sbx)
+void sbx_call_cancel_all(struct sbx *sbx)
 {
     pthread_mutex_lock(&sbx->calls_lock);
     sbx->is_closing = true;
@@ -254,7 +254,7 @@ void call_cancel_all(struct sbx *sbx)
     pthread_mutex_unlock(&sbx->calls_lock);
 }
 
-bool call_is_any(struct sbx *sbx)
+bool sbx_call_is_any(struct sbx *sbx)
 {
     pthread_mutex_lock(&sbx->calls_lock);
     bool is_any = sbx->calls != NULL;
@@ -286,14 +286,14 @@ static void on_gathered(void *arg, const struct call_result *result)
     pthread_mutex_unlock(&gather->lock);
 }
 
-void call_wait_all(struct sbx *sbx, struct call_options *options, size_t count, call_done_fn done, void *const *args)
+void sbx_call_wait_all(struct sbx *sbx, struct call_options *options, size_t count, call_done_fn done, void *const *args)
 {
     assert(!loop_is_current(sbx->loop));
     struct gather gather = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, count, done};
     CLEANUP_FREE struct gathered *all = mem_alloc((count + 1) * sizeof(*all));
     for (size_t i = 0; i < count; i++) {
         all[i] = (struct gathered){&gather, args[i]};
-        call_start(sbx, &options[i], on_gathered, &all[i]);
+        sbx_call_start(sbx, &options[i], on_gathered, &all[i]);
     }
     pthread_mutex_lock(&gather.lock);
     while (gather.left > 0)

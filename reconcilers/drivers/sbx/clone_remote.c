@@ -74,9 +74,9 @@ static void start_git(struct tidying *tidying, const char *config)
                                               "GIT_TERMINAL_PROMPT=0", NULL};
     struct call_options options = {.deadline_ms = GIT_DEADLINE_MS, .program = "git", .environment = environment};
     const char *const texts[] = {"config", "--file", config, "--no-includes", "--remove-section", NULL};
-    words_add_all(&options.words, texts);
-    words_add(&options.words, "remote.sandbox-%s", tidying->name);
-    call_start(tidying->sbx, &options, on_git, tidying);
+    sbx_words_add_all(&options.words, texts);
+    sbx_words_add(&options.words, "remote.sandbox-%s", tidying->name);
+    sbx_call_start(tidying->sbx, &options, on_git, tidying);
 }
 
 static bool is_plain(const char *path, mode_t type)

@@ -106,7 +106,7 @@ static void succeed(struct creation *creation)
 static void interrupt(struct creation *creation)
 {
     if (creation->call) {
-        call_cancel(creation->call);
+        sbx_call_cancel(creation->call);
         return;
     }
     if (creation->denial)
@@ -145,7 +145,7 @@ static void next(struct creation *creation)
 static bool settle_call(struct creation *creation, const struct call_result *result)
 {
     creation->call = NULL;
-    if (creation->err.code == ERROR_NONE && call_judge(result, &creation->err) == 0)
+    if (creation->err.code == ERROR_NONE && sbx_call_judge(result, &creation->err) == 0)
         return true;
     fail(creation);
     return false;
@@ -174,12 +174,12 @@ static void begin_version(struct creation *creation)
 static void add_limits(const struct creation *creation, struct words *words)
 {
     if (creation->cpus_milli) {
-        words_add(words, "--cpus");
-        words_add(words, "%lld", (long long)(creation->cpus_milli + 999) / 1000);
+        sbx_words_add(words, "--cpus");
+        sbx_words_add(words, "%lld", (long long)(creation->cpus_milli + 999) / 1000);
     }
     if (creation->memory_bytes) {
-        words_add(words, "--memory");
-        words_add(words, "%lldm", (long long)(creation->memory_bytes + MIB - 1) / MIB);
+        sbx_words_add(words, "--memory");
+        sbx_words_add(words, "%lldm", (long long)(creation->memory_bytes + MIB - 1) / MIB);
     }
 }
 
@@ -188,20 +188,20 @@ static void add_switches(const struct creation *creation, struct words *words)
 {
     const struct sbx *sbx = creation->sbx;
     for (size_t i = 0; denied_hosts[i] && version_has(sbx, FEATURE_DENY_NETWORK); i++) {
-        words_add(words, "%s", version_flag(FEATURE_DENY_NETWORK));
-        words_add(words, "%s", denied_hosts[i]);
+        sbx_words_add(words, "%s", version_flag(FEATURE_DENY_NETWORK));
+        sbx_words_add(words, "%s", denied_hosts[i]);
     }
     if (creation->is_codexpro && version_has(sbx, FEATURE_PUBLISH)) {
-        words_add(words, "%s", version_flag(FEATURE_PUBLISH));
-        words_add(words, "%d", SBX_CODEXPRO_PORT);
+        sbx_words_add(words, "%s", version_flag(FEATURE_PUBLISH));
+        sbx_words_add(words, "%d", SBX_CODEXPRO_PORT);
     }
     if (version_has(sbx, FEATURE_SKILLS)) {
-        words_add(words, "%s", version_flag(FEATURE_SKILLS));
-        words_add(words, "off");
+        sbx_words_add(words, "%s", version_flag(FEATURE_SKILLS));
+        sbx_words_add(words, "off");
     }
     if (version_has(sbx, FEATURE_PULL)) {
-        words_add(words, "%s", version_flag(FEATURE_PULL));
-        words_add(words, "%s", creation->template_name ? "never" : "missing");
+        sbx_words_add(words, "%s", version_flag(FEATURE_PULL));
+        sbx_words_add(words, "%s", creation->template_name ? "never" : "missing");
     }
 }
 
@@ -233,22 +233,22 @@ static void begin_make(struct creation *creation)
     int64_t left = remaining_ms(creation);
     struct call_options options = {.subject = creation->name, .deadline_ms = left < SBX_CREATE_CALL_DEADLINE_MS ? left : SBX_CREATE_CALL_DEADLINE_MS};
     struct words *words = &options.words;
-    words_add(words, "create");
-    words_add(words, "--name");
-    words_add(words, "%s", creation->name);
+    sbx_words_add(words, "create");
+    sbx_words_add(words, "--name");
+    sbx_words_add(words, "%s", creation->name);
     if (creation->template_name) {
-        words_add(words, "--template");
-        words_add(words, "%s", creation->template_name);
+        sbx_words_add(words, "--template");
+        sbx_words_add(words, "%s", creation->template_name);
     }
     if (creation->is_clone)
-        words_add(words, "--clone");
+        sbx_words_add(words, "--clone");
     add_switches(creation, words);
     add_limits(creation, words);
-    words_add(words, "-q");
-    words_add(words, "shell");
-    words_add(words, "%s", creation->path);
+    sbx_words_add(words, "-q");
+    sbx_words_add(words, "shell");
+    sbx_words_add(words, "%s", creation->path);
     creation->runtime->is_untouched = false;
-    creation->call = call_start(creation->sbx, &options, on_made, creation);
+    creation->call = sbx_call_start(creation->sbx, &options, on_made, creation);
 }
 
 // Exit code 0 is not proof; and the directory that sbx mounted by its path must still be the approved one.
@@ -318,7 +318,7 @@ static void begin_look(struct creation *creation)
     struct call_options options = {.subject = creation->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
     random_hex(creation->marker, INSIDE_MARKER_DIGITS);
     inside_words(&options.words, creation->name, creation->marker);
-    creation->call = call_start(creation->sbx, &options, on_looked, creation);
+    creation->call = sbx_call_start(creation->sbx, &options, on_looked, creation);
 }
 
 static void (*const steps[])(struct creation *creation) = {begin_version, begin_make, begin_find, begin_denial, begin_look, succeed};

@@ -38,7 +38,7 @@ static void on_asked_again(void *arg, const struct call_result *result)
     struct denial *denial = arg;
     struct error err = ERROR_INIT;
     denial->call = NULL;
-    if (call_judge(result, &err) == 0 && !denial->is_cancelled) {
+    if (sbx_call_judge(result, &err) == 0 && !denial->is_cancelled) {
         look(denial);
         return;
     }
@@ -50,11 +50,11 @@ static void ask_again(struct denial *denial)
 {
     static const char *const texts[] = {"policy", "deny", "network", "--sandbox", NULL};
     struct call_options options = {.subject = denial->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
-    words_add_all(&options.words, texts);
-    words_add(&options.words, "%s", denial->name);
-    words_add(&options.words, "%s,%s", denied_hosts[0], denied_hosts[1]);
+    sbx_words_add_all(&options.words, texts);
+    sbx_words_add(&options.words, "%s", denial->name);
+    sbx_words_add(&options.words, "%s,%s", denied_hosts[0], denied_hosts[1]);
     denial->has_asked_again = true;
-    denial->call = call_start(denial->sbx, &options, on_asked_again, denial);
+    denial->call = sbx_call_start(denial->sbx, &options, on_asked_again, denial);
 }
 
 static void on_looked(void *arg, const struct call_result *result)
@@ -63,7 +63,7 @@ static void on_looked(void *arg, const struct call_result *result)
     struct error err = ERROR_INIT;
     CLEANUP_JSON json_t *policy = NULL;
     denial->call = NULL;
-    int read = call_json(result, &policy, &err);
+    int read = sbx_call_json(result, &policy, &err);
     const char *missing = read == 0 ? first_missing(denial, policy) : NULL;
     if (denial->is_cancelled || (read == 0 && missing == NULL)) {
         finish(denial, NULL);
@@ -80,11 +80,11 @@ static void on_looked(void *arg, const struct call_result *result)
 static void look(struct denial *denial)
 {
     struct call_options options = {.subject = denial->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
-    words_add(&options.words, "policy");
-    words_add(&options.words, "ls");
-    words_add(&options.words, "%s", denial->name);
-    words_add(&options.words, "--json");
-    denial->call = call_start(denial->sbx, &options, on_looked, denial);
+    sbx_words_add(&options.words, "policy");
+    sbx_words_add(&options.words, "ls");
+    sbx_words_add(&options.words, "%s", denial->name);
+    sbx_words_add(&options.words, "--json");
+    denial->call = sbx_call_start(denial->sbx, &options, on_looked, denial);
 }
 
 struct denial *denial_confirm(struct sbx *sbx, const char *name, void (*done)(void *arg, const struct error *err), void *arg)
@@ -98,5 +98,5 @@ struct denial *denial_confirm(struct sbx *sbx, const char *name, void (*done)(vo
 void denial_cancel(struct denial *denial)
 {
     denial->is_cancelled = true;
-    call_cancel(denial->call); // never NULL: the denial ends with its call
+    sbx_call_cancel(denial->call); // never NULL: the denial ends with its call
 }

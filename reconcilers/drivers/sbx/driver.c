@@ -64,7 +64,7 @@ static void end_all(void *arg)
         bool is_removing = runtime->is_removing;
         runtime->is_removing = true;
         if (!runtime->is_untouched)
-            words_add(&last->words, "%s", runtime->name);
+            sbx_words_add(&last->words, "%s", runtime->name);
         if (runtime->starting)
             sbx_session_cancel(runtime->starting, &err);
         if (runtime->creation && !is_removing)
@@ -72,12 +72,12 @@ static void end_all(void *arg)
     }
     sbx_remove_stop(sbx, &err);
     list_stop(sbx);
-    call_cancel_all(sbx);
+    sbx_call_cancel_all(sbx);
 }
 
 static void wait_for_calls(struct sbx *sbx)
 {
-    while (call_is_any(sbx)) // each was cancelled
+    while (sbx_call_is_any(sbx)) // each was cancelled
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 }
 
@@ -93,9 +93,9 @@ static void remove_all(struct last_names *last)
     struct call_options options = {.words = last->words, .deadline_ms = FREE_DEADLINE_MS, .is_last = true};
     void *none = NULL;
     if (last->words.count > 2)
-        call_wait_all(last->sbx, &options, 1, ignore_result, &none);
+        sbx_call_wait_all(last->sbx, &options, 1, ignore_result, &none);
     else
-        words_free(&last->words);
+        sbx_words_free(&last->words);
 }
 
 static void free_runtimes(void *arg)
@@ -110,7 +110,7 @@ static void free_parts(struct sbx *sbx)
     pool_free(sbx->pool);
     if (sbx->clones_fd >= 0)
         close(sbx->clones_fd);
-    call_environment_free(sbx->environment);
+    sbx_call_environment_free(sbx->environment);
     pthread_mutex_destroy(&sbx->jobs_lock);
     pthread_mutex_destroy(&sbx->calls_lock);
     free(sbx->program);
@@ -123,8 +123,8 @@ static void free_driver(struct driver *driver)
 {
     struct sbx *sbx = sbx_of(driver);
     struct last_names last = {.sbx = sbx};
-    words_add(&last.words, "rm");
-    words_add(&last.words, "-f");
+    sbx_words_add(&last.words, "rm");
+    sbx_words_add(&last.words, "-f");
     loop_call(sbx->loop, end_all, &last);
     wait_for_calls(sbx);
     remove_all(&last);
@@ -167,11 +167,11 @@ int driver_sbx_new(const struct driver_options *options, struct driver **ret, st
                         .program = mem_strdup(options->sbx ? options->sbx : "sbx"),
                         .program_dir = mem_strdup(options->program_dir),
                         .instance = mem_strdup_or_null(options->instance),
-                        .environment = call_environment_new(),
+                        .environment = sbx_call_environment_new(),
                         .clones_fd = -1};
     pthread_mutex_init(&sbx->jobs_lock, NULL);
     pthread_mutex_init(&sbx->calls_lock, NULL);
-    sbx->pool = pool_new(&(struct pool_options){.clock = sbx->clock, .worker_count = STARTER_THREADS, .work = job_work, .next_due = never, .arg = sbx});
+    sbx->pool = pool_new(&(struct pool_options){.clock = sbx->clock, .worker_count = STARTER_THREADS, .work = sbx_job_work, .next_due = never, .arg = sbx});
     if (fs_make_private_dir(clones_dir, &sbx->clones_fd, err) < 0 || pool_start(sbx->pool, err) < 0) {
         free_parts(sbx);
         return -1;

@@ -38,8 +38,8 @@ static void unlink_held(struct held *held)
 static void release(struct held *held)
 {
     unlink_held(held);
-    words_free(&held->words);
-    call_environment_free(held->environment);
+    sbx_words_free(&held->words);
+    sbx_call_environment_free(held->environment);
     free(held);
 }
 
@@ -100,15 +100,15 @@ static int make_pipe(int *ret_read, int *ret_write, struct error *err)
 static int spawn(struct held *held, struct error *err)
 {
     struct sbx *sbx = held->sbx;
-    CLEANUP_FREE char *path = call_find_program(sbx->program);
+    CLEANUP_FREE char *path = sbx_call_find_program(sbx->program);
     if (path == NULL)
         return error_set(err, ERROR_NOT_FOUND, "install Docker Sandboxes, or set CHAT2SHELL_SBX", "the program %s was not found", sbx->program);
     CLEANUP_CLOSE int in_read = -1, in_write = -1, out_read = -1, out_write = -1, error_read = -1, error_write = -1;
     if (make_pipe(&in_read, &in_write, err) < 0 || make_pipe(&out_read, &out_write, err) < 0 || make_pipe(&error_read, &error_write, err) < 0)
         return -1;
     struct words argv = {0};
-    words_add(&argv, "%s", sbx->program);
-    words_add_all(&argv, (const char *const *)held->words.items);
+    sbx_words_add(&argv, "%s", sbx->program);
+    sbx_words_add_all(&argv, (const char *const *)held->words.items);
     const struct spawn_options options = {.path = path,
                                           .argv = (const char *const *)argv.items,
                                           .environment = (const char *const *)(held->environment ? held->environment : sbx->environment),
@@ -116,7 +116,7 @@ static int spawn(struct held *held, struct error *err)
                                           .fd_count = 3,
                                           .dies_with_us = true};
     int result = spawn_process(sbx->spawner, &options, &held->pid, &held->pidfd, err);
-    words_free(&argv);
+    sbx_words_free(&argv);
     if (result == 0)
         held->streams = (struct held_streams){TAKE_FD(in_write), TAKE_FD(out_read), TAKE_FD(error_read)};
     return result;
@@ -137,7 +137,7 @@ struct held *held_start(struct sbx *sbx, struct words *words, char **environment
                           .pidfd = -1, .streams = {-1, -1, -1}};
     *words = (struct words){0};
     sbx->helds = held;
-    job_add(sbx, &held->job);
+    sbx_job_add(sbx, &held->job);
     return held;
 }
 

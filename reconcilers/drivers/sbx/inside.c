@@ -15,7 +15,7 @@ static const char script[] = "printf '%s\\n' \"$1\"; pwd; printf '%s\\n' \"$1\"\
 void inside_words(struct words *words, const char *name, const char *marker)
 {
     const char *const texts[] = {"exec", name, "sh", "-c", script, "sh", marker, NULL};
-    words_add_all(words, texts);
+    sbx_words_add_all(words, texts);
 }
 
 static const char *find_marker(const char *from, const char *marker)
@@ -46,7 +46,7 @@ int inside_read(const struct call_result *result, const char *marker, struct ins
 {
     CLEANUP_FREE char *root = NULL, *rest = NULL;
     if (split(result->printed, marker, &root, &rest) < 0 && split(result->output, marker, &root, &rest) < 0) {
-        if (call_judge(result, err) == 0)
+        if (sbx_call_judge(result, err) == 0)
             error_set(err, ERROR_UNAVAILABLE, "run: sbx diagnose", "a command in the sandbox printed something else than it should");
         return error_context(err, "the new sandbox runs no commands");
     }

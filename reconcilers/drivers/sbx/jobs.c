@@ -1,7 +1,7 @@
 // A queue of work for the pool's few threads: starting processes, which the loop must not wait for.
 #include "reconcilers/drivers/sbx/sbx.h"
 
-void job_add(struct sbx *sbx, struct job *job)
+void sbx_job_add(struct sbx *sbx, struct job *job)
 {
     pthread_mutex_lock(&sbx->jobs_lock);
     job->next = NULL;
@@ -14,7 +14,7 @@ void job_add(struct sbx *sbx, struct job *job)
     pool_tell(sbx->pool);
 }
 
-bool job_work(void *arg)
+bool sbx_job_work(void *arg)
 {
     struct sbx *sbx = arg;
     pthread_mutex_lock(&sbx->jobs_lock);

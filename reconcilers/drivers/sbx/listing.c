@@ -49,7 +49,7 @@ static void on_listed(void *arg, const struct call_result *result)
     struct sandbox_row_list sandboxes = {0};
     CLEANUP_JSON json_t *json = NULL;
     unlink_batch(batch);
-    int read = call_json(result, &json, &err);
+    int read = sbx_call_json(result, &json, &err);
     if (read == 0 && sandbox_rows_read(json, &sandboxes, &err) < 0)
         read = error_context(&err, "`sbx ls` answered with something else");
     answer(batch, read == 0 ? &sandboxes : NULL, read == 0 ? NULL : &err);
@@ -62,9 +62,9 @@ static void start_batch(struct list_batch *batch)
 {
     static const char *const texts[] = {"ls", "--json", NULL};
     struct call_options options = {.deadline_ms = SBX_CALL_DEADLINE_MS};
-    words_add_all(&options.words, texts);
+    sbx_words_add_all(&options.words, texts);
     batch->sbx->last_list = clock_boot(batch->sbx->clock);
-    batch->call = call_start(batch->sbx, &options, on_listed, batch);
+    batch->call = sbx_call_start(batch->sbx, &options, on_listed, batch);
 }
 
 static void on_timer(void *arg)

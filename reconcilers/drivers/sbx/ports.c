@@ -57,10 +57,10 @@ static void port_call_end(struct port_call *call, const struct error *err)
 void sbx_ports_ask(struct sbx *sbx, const char *name, call_done_fn done, void *arg, struct call **ret)
 {
     struct call_options options = {.subject = name, .deadline_ms = SBX_CALL_DEADLINE_MS};
-    words_add(&options.words, "ports");
-    words_add(&options.words, "%s", name);
-    words_add(&options.words, "--json");
-    struct call *call = call_start(sbx, &options, done, arg);
+    sbx_words_add(&options.words, "ports");
+    sbx_words_add(&options.words, "%s", name);
+    sbx_words_add(&options.words, "--json");
+    struct call *call = sbx_call_start(sbx, &options, done, arg);
     if (ret)
         *ret = call;
 }
@@ -82,18 +82,18 @@ static void ask_unpublish(struct port_call *call, const char *ip, call_done_fn d
 {
     bool is_ipv6 = strchr(ip, ':') != NULL;
     struct call_options options = {.subject = call->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
-    words_add(&options.words, "ports");
-    words_add(&options.words, "%s", call->name);
-    words_add(&options.words, "--unpublish");
-    words_add(&options.words, is_ipv6 ? "[%s]:%d:%d" : "%s:%d:%d/tcp4", ip, call->host_port, call->port);
-    call_start(call->sbx, &options, done, call);
+    sbx_words_add(&options.words, "ports");
+    sbx_words_add(&options.words, "%s", call->name);
+    sbx_words_add(&options.words, "--unpublish");
+    sbx_words_add(&options.words, is_ipv6 ? "[%s]:%d:%d" : "%s:%d:%d/tcp4", ip, call->host_port, call->port);
+    sbx_call_start(call->sbx, &options, done, call);
 }
 
 static void on_wrong_unpublished(void *arg, const struct call_result *result)
 {
     struct port_call *call = arg;
     struct error err = ERROR_INIT, why = ERROR_INIT;
-    bool is_gone = call_judge(result, &why) == 0;
+    bool is_gone = sbx_call_judge(result, &why) == 0;
     error_set(&err, ERROR_REFUSED, "look at: sbx ports", "sbx published it on %s instead of every IPv4 interface%s%s", call->wrong_ip,
               is_gone ? "; that is undone" : ", and it could not be undone: ", is_gone ? "" : why.message);
     publish_failed(call, &err);
@@ -130,7 +130,7 @@ static void on_checked(void *arg, const struct call_result *result)
     struct error err = ERROR_INIT;
     CLEANUP_JSON json_t *json = NULL;
     CLEANUP_FREE struct port_row_list *rows = mem_alloc(sizeof(*rows));
-    if (call_json(result, &json, &err) < 0 || port_rows_read(json, rows, &err) < 0) {
+    if (sbx_call_json(result, &json, &err) < 0 || port_rows_read(json, rows, &err) < 0) {
         publish_failed(call, &err);
         return;
     }
@@ -150,9 +150,9 @@ static void on_published(void *arg, const struct call_result *result)
 {
     struct port_call *call = arg;
     struct error err = ERROR_INIT;
-    if (call_judge(result, &err) == 0)
+    if (sbx_call_judge(result, &err) == 0)
         sbx_ports_ask(call->sbx, call->name, on_checked, call, NULL);
-    else if (call_says_port_taken(result) && ++call->tries < TRIES)
+    else if (sbx_call_says_port_taken(result) && ++call->tries < TRIES)
         try_publish(call);
     else
         publish_failed(call, &err);
@@ -178,11 +178,11 @@ static void try_publish(struct port_call *call)
         return;
     }
     struct call_options options = {.subject = call->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
-    words_add(&options.words, "ports");
-    words_add(&options.words, "%s", call->name);
-    words_add(&options.words, "--publish");
-    words_add(&options.words, ANY_ADDRESS ":%d:%d/tcp4", call->host_port, call->port);
-    call_start(call->sbx, &options, on_published, call);
+    sbx_words_add(&options.words, "ports");
+    sbx_words_add(&options.words, "%s", call->name);
+    sbx_words_add(&options.words, "--publish");
+    sbx_words_add(&options.words, ANY_ADDRESS ":%d:%d/tcp4", call->host_port, call->port);
+    sbx_call_start(call->sbx, &options, on_published, call);
 }
 
 static int check_publish(const struct runtime *runtime, int port, const struct runtime_port *known, struct error *err)
@@ -239,11 +239,11 @@ static void on_left(void *arg, const struct call_result *result)
     struct error err = ERROR_INIT;
     CLEANUP_JSON json_t *json = NULL;
     CLEANUP_FREE struct port_row_list *rows = mem_alloc(sizeof(*rows));
-    if (call_says_absent(result)) {
+    if (sbx_call_says_absent(result)) {
         unpublished(call);
         return;
     }
-    if (call_json(result, &json, &err) == 0 && port_rows_read(json, rows, &err) == 0) {
+    if (sbx_call_json(result, &json, &err) == 0 && port_rows_read(json, rows, &err) == 0) {
         if (find_row(rows, call, true) == NULL) {
             unpublished(call);
             return;
@@ -257,7 +257,7 @@ static void on_left(void *arg, const struct call_result *result)
 static void on_unpublished(void *arg, const struct call_result *result)
 {
     struct port_call *call = arg;
-    if (call_judge(result, NULL) == 0 || call_says_absent(result))
+    if (sbx_call_judge(result, NULL) == 0 || sbx_call_says_absent(result))
         unpublished(call);
     else
         sbx_ports_ask(call->sbx, call->name, on_left, call, NULL);

@@ -18,13 +18,13 @@ typedef void (*judge_fn)(struct look *look, const struct call_result *result);
 static void add_failure(struct look *look, const char *check, const struct call_result *result)
 {
     struct error err = ERROR_INIT;
-    call_fail(result, &err);
+    sbx_call_fail(result, &err);
     finding_add(&look->found, FINDING_FAIL, check, err.hint[0] ? err.hint : NULL, "%s", err.message);
 }
 
 static bool has_succeeded(const struct call_result *result)
 {
-    return call_judge(result, NULL) == 0;
+    return sbx_call_judge(result, NULL) == 0;
 }
 
 // ---- what must be there ------------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ static void judge_login(struct look *look, const struct call_result *result)
     CLEANUP_JSON json_t *json = NULL;
     if (result->end == CALL_NOT_STARTED)
         return; // said already
-    if (call_json(result, &json, &err) == 0 && sandbox_rows_read(json, &rows, &err) == 0)
+    if (sbx_call_json(result, &json, &err) == 0 && sandbox_rows_read(json, &rows, &err) == 0)
         finding_add(&look->found, FINDING_PASS, "sbx login", NULL, "`sbx ls` answers: somebody is signed in");
     else
         finding_add(&look->found, FINDING_FAIL, "sbx login", err.hint[0] ? err.hint : "run: sbx login", "%s", err.message);
@@ -99,7 +99,7 @@ static void judge_templates(struct look *look, const struct call_result *result)
     CLEANUP_JSON json_t *json = NULL;
     if (result->end == CALL_NOT_STARTED)
         return;
-    if (call_json(result, &json, NULL) < 0)
+    if (sbx_call_json(result, &json, NULL) < 0)
         add_failure(look, "template", result);
     else if (has_image(json, SBX_TEMPLATE_CODEXPRO))
         finding_add(&look->found, FINDING_PASS, "template", NULL, "the template " SBX_TEMPLATE_CODEXPRO " is there");
@@ -114,7 +114,7 @@ static void judge_policy(struct look *look, const struct call_result *result)
     struct error err = ERROR_INIT;
     if (result->end == CALL_NOT_STARTED)
         return;
-    if (call_json(result, &json, &err) < 0)
+    if (sbx_call_json(result, &json, &err) < 0)
         finding_add(&look->found, FINDING_FAIL, "network policy", err.hint[0] ? err.hint : "run: sbx policy init balanced", "%s", err.message);
     else if (json_array_size(json_is_array(json) ? json : json_object_get(json, "rules")) > 0)
         finding_add(&look->found, FINDING_PASS, "network policy", NULL, "the network policy is initialized");
@@ -184,7 +184,7 @@ struct check {
 static int check_version(const struct call_result *result, struct error *err)
 {
     struct version version;
-    if (call_judge(result, err) < 0)
+    if (sbx_call_judge(result, err) < 0)
         return -1;
     if (version_parse(result->printed, &version, NULL) < 0)
         return error_set(err, ERROR_UNAVAILABLE, "run: sbx version", "`sbx version` tells no version");
@@ -195,7 +195,7 @@ static int check_list(const struct call_result *result, struct error *err)
 {
     struct sandbox_row_list rows = {0};
     CLEANUP_JSON json_t *json = NULL;
-    if (call_json(result, &json, err) < 0 || sandbox_rows_read(json, &rows, err) < 0)
+    if (sbx_call_json(result, &json, err) < 0 || sandbox_rows_read(json, &rows, err) < 0)
         return -1;
     sandbox_rows_free(&rows);
     return 0;
@@ -212,10 +212,10 @@ int driver_sbx_check(struct driver *driver, struct error *err)
     struct check checks[] = {{.judge = check_version}, {.judge = check_list}};
     void *args[] = {&checks[0], &checks[1]};
     struct call_options options[] = {{.deadline_ms = CHECK_DEADLINE_MS}, {.deadline_ms = CHECK_DEADLINE_MS}};
-    words_add(&options[0].words, "version");
-    words_add(&options[1].words, "ls");
-    words_add(&options[1].words, "--json");
-    call_wait_all(sbx_of(driver), options, ARRAY_LEN(checks), on_checked, args);
+    sbx_words_add(&options[0].words, "version");
+    sbx_words_add(&options[1].words, "ls");
+    sbx_words_add(&options[1].words, "--json");
+    sbx_call_wait_all(sbx_of(driver), options, ARRAY_LEN(checks), on_checked, args);
     for (size_t i = 0; i < ARRAY_LEN(checks); i++)
         if (checks[i].result < 0)
             return error_copy(err, &checks[i].err);
@@ -283,11 +283,11 @@ void sbx_findings_probe(struct driver *driver, struct finding_list *ret)
     void *args[ARRAY_LEN(questions)];
     for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         options[i].deadline_ms = LOOK_DEADLINE_MS;
-        words_add_all(&options[i].words, questions[i].words);
+        sbx_words_add_all(&options[i].words, questions[i].words);
         asked[i] = (struct asked){&questions[i], {.sbx = sbx}};
         args[i] = &asked[i];
     }
-    call_wait_all(sbx, options, ARRAY_LEN(questions), on_answer, args);
+    sbx_call_wait_all(sbx, options, ARRAY_LEN(questions), on_answer, args);
     for (size_t i = 0; i < ARRAY_LEN(questions); i++)
         move_findings(ret, &asked[i].look.found);
     probe_kvm(ret);

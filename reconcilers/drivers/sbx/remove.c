@@ -137,8 +137,8 @@ static void on_rm(void *arg, const struct call_result *result)
     struct removal *removal = arg;
     struct error err = ERROR_INIT;
     removal->call = NULL;
-    removal->is_absent = call_says_absent(result);
-    if (!removal->is_absent && call_judge(result, &err) < 0) {
+    removal->is_absent = sbx_call_says_absent(result);
+    if (!removal->is_absent && sbx_call_judge(result, &err) < 0) {
         fail(removal, &err);
         return;
     }
@@ -149,10 +149,10 @@ static void on_rm(void *arg, const struct call_result *result)
 static void run_rm(struct removal *removal)
 {
     struct call_options options = {.subject = removal->name, .deadline_ms = SBX_REMOVE_CALL_DEADLINE_MS};
-    words_add(&options.words, "rm");
-    words_add(&options.words, "-f");
-    words_add(&options.words, "%s", removal->name);
-    removal->call = call_start(removal->sbx, &options, on_rm, removal);
+    sbx_words_add(&options.words, "rm");
+    sbx_words_add(&options.words, "-f");
+    sbx_words_add(&options.words, "%s", removal->name);
+    removal->call = sbx_call_start(removal->sbx, &options, on_rm, removal);
 }
 
 static void advance(struct removal *removal)
@@ -179,7 +179,7 @@ static void stop_using(struct runtime *runtime)
 {
     struct error err = ERROR_INIT;
     runtime->is_removing = true;
-    call_cancel(runtime->ending_call);
+    sbx_call_cancel(runtime->ending_call);
     if (runtime->starting) {
         error_set(&err, ERROR_CANCELLED, NULL, "the sandbox is being removed");
         sbx_session_cancel(runtime->starting, &err);
@@ -216,7 +216,7 @@ void sbx_remove_stop(struct sbx *sbx, const struct error *err)
         next = removal->next;
         list_leave(sbx, removal);
         if (removal->call) {
-            call_cancel(removal->call); // its end answers
+            sbx_call_cancel(removal->call); // its end answers
         } else if (!removal->is_tidying) {
             finish(removal, err);
         }

@@ -63,17 +63,17 @@ struct job {
     struct job *next;
     void (*run)(struct job *job); // on a thread of the pool
 };
-void job_add(struct sbx *sbx, struct job *job); // any thread
-bool job_work(void *sbx);                       // of the pool
+void sbx_job_add(struct sbx *sbx, struct job *job); // any thread
+bool sbx_job_work(void *sbx);                       // of the pool
 
 // ---- call.c: one run of `sbx WORDS…` --------------------------------------------------------------------------------
 struct words {
     char **items; // NULL-terminated
     size_t count;
 };
-void words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void words_add_all(struct words *words, const char *const *texts); // NULL-terminated
-void words_free(struct words *words);
+void sbx_words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sbx_words_add_all(struct words *words, const char *const *texts); // NULL-terminated
+void sbx_words_free(struct words *words);
 
 enum call_end { CALL_EXITED, CALL_TIMED_OUT, CALL_CANCELLED, CALL_NOT_STARTED };
 struct call_result { // valid in the callback only
@@ -96,28 +96,28 @@ struct call_options {
     const char *const *environment; // NULL = the driver's
     bool is_last;                   // runs though the driver is closing
 };
-// Any thread. `done` runs once, on the loop thread. The handle is valid until done returns, and call_cancel is the loop
+// Any thread. `done` runs once, on the loop thread. The handle is valid until done returns, and sbx_call_cancel is the loop
 // thread's: done still runs, later, with CALL_CANCELLED.
-struct call *call_start(struct sbx *sbx, struct call_options *options, call_done_fn done, void *arg);
-void call_cancel(struct call *call); // NULL allowed
-void call_cancel_all(struct sbx *sbx);   // for ever: those that come later end at once
-bool call_is_any(struct sbx *sbx);       // any thread: is one not freed yet?
+struct call *sbx_call_start(struct sbx *sbx, struct call_options *options, call_done_fn done, void *arg);
+void sbx_call_cancel(struct call *call); // NULL allowed
+void sbx_call_cancel_all(struct sbx *sbx);   // for ever: those that come later end at once
+bool sbx_call_is_any(struct sbx *sbx);       // any thread: is one not freed yet?
 // Runs `count` calls at once and waits for all; never on the loop thread. results[i] is called on the loop thread.
-void call_wait_all(struct sbx *sbx, struct call_options *options, size_t count, call_done_fn done, void *const *args);
+void sbx_call_wait_all(struct sbx *sbx, struct call_options *options, size_t count, call_done_fn done, void *const *args);
 // The program of a name in PATH or an absolute path: owned by the caller, NULL if there is none.
-char *call_find_program(const char *program);
-char **call_environment_new(void); // what sbx may see of ours
-void call_environment_free(char **environment);
+char *sbx_call_find_program(const char *program);
+char **sbx_call_environment_new(void); // what sbx may see of ours
+void sbx_call_environment_free(char **environment);
 
 // ---- words.c: what a call's end means -------------------------------------------------------------------------------
 // 0 if it exited with 0 and whole output; else -1 and a sentence without the runtime's name.
-int call_judge(const struct call_result *result, struct error *err);
+int sbx_call_judge(const struct call_result *result, struct error *err);
 // The same, for a call whose failure is known already (exit code 0 with nonsense, say): always -1.
-int call_fail(const struct call_result *result, struct error *err);
-bool call_says_absent(const struct call_result *result);            // no such sandbox, on either stream
-bool call_says_unknown_flag(const struct call_result *result, const char *flag);
-bool call_says_port_taken(const struct call_result *result);
-int call_json(const struct call_result *result, json_t **ret, struct error *err); // judge, then the JSON of stdout
+int sbx_call_fail(const struct call_result *result, struct error *err);
+bool sbx_call_says_absent(const struct call_result *result);            // no such sandbox, on either stream
+bool sbx_call_says_unknown_flag(const struct call_result *result, const char *flag);
+bool sbx_call_says_port_taken(const struct call_result *result);
+int sbx_call_json(const struct call_result *result, json_t **ret, struct error *err); // judge, then the JSON of stdout
 
 // ---- version.c ------------------------------------------------------------------------------------------------------
 typedef void (*version_fn)(void *arg, const struct version *version, const struct error *err); // version NULL: err

@@ -80,7 +80,7 @@ static void fail(struct sbx_session_start *start, const struct error *err)
         start->done = NULL;
     }
     if (start->call)
-        call_cancel(start->call); // its end frees
+        sbx_call_cancel(start->call); // its end frees
     else
         start_free(start);
 }
@@ -138,8 +138,8 @@ static void end_inside(struct runtime *runtime)
     struct call_options options = {.subject = runtime->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
     struct ending *ending = mem_alloc(sizeof(*ending));
     *ending = (struct ending){runtime->sbx, mem_strdup(runtime->name)};
-    words_add_all(&options.words, texts);
-    runtime->ending_call = call_start(runtime->sbx, &options, on_ended_inside, ending);
+    sbx_words_add_all(&options.words, texts);
+    runtime->ending_call = sbx_call_start(runtime->sbx, &options, on_ended_inside, ending);
 }
 
 // ---- until the marker --------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ static void fail_early(struct sbx_session_start *start, int exit_code)
     const struct call_result result = {.end = CALL_EXITED, .exit_code = exit_code, .verb = "exec", .subject = start->runtime->name, .output = all,
                                        .output_len = strlen(all), .printed = buffer_text(&start->preamble), .printed_len = start->preamble.len,
                                        .errors = buffer_text(&errors), .errors_len = errors.len};
-    call_fail(&result, &err);
+    sbx_call_fail(&result, &err);
     if (exit_code == 127 && err.code == ERROR_IO) {
         err.code = ERROR_NOT_FOUND;
         error_hint(&err, "run: chat2shell setup; or choose another template");
@@ -241,21 +241,21 @@ static void add_command(const struct sbx_session_start *start, struct words *wor
     const char *const codexpro[] = {SBX_CODEXPRO_PROGRAM, "--root", root, "--allow-root", root, "--host", "0.0.0.0", NULL};
     const char *const rest[] = {"--bash", "full", "--write", "workspace", "--tool-mode", "standard", NULL};
     if (start->token == NULL) {
-        words_add_all(words, guest);
+        sbx_words_add_all(words, guest);
         return;
     }
-    words_add_all(words, codexpro);
-    words_add(words, "--port");
-    words_add(words, "%d", SBX_CODEXPRO_PORT);
-    words_add_all(words, rest);
+    sbx_words_add_all(words, codexpro);
+    sbx_words_add(words, "--port");
+    sbx_words_add(words, "%d", SBX_CODEXPRO_PORT);
+    sbx_words_add_all(words, rest);
 }
 
 // The token goes through the client's environment: `-e NAME` takes its value from there.
 static char **environment_with(const struct sbx *sbx, const char *token)
 {
     struct words all = {0};
-    words_add_all(&all, (const char *const *)sbx->environment);
-    words_add(&all, TOKEN_VARIABLE "=%s", token);
+    sbx_words_add_all(&all, (const char *const *)sbx->environment);
+    sbx_words_add(&all, TOKEN_VARIABLE "=%s", token);
     return all.items;
 }
 
@@ -266,13 +266,13 @@ static void begin_held(struct sbx_session_start *start)
     const char *const texts[] = {runtime->name, "sh", "-c", start_script, "sh", start->marker, PID_FILE, NULL};
     struct words words = {0};
     random_hex(start->marker, INSIDE_MARKER_DIGITS);
-    words_add(&words, "exec");
-    words_add(&words, "-i");
+    sbx_words_add(&words, "exec");
+    sbx_words_add(&words, "-i");
     if (start->token) {
-        words_add(&words, "-e");
-        words_add(&words, TOKEN_VARIABLE);
+        sbx_words_add(&words, "-e");
+        sbx_words_add(&words, TOKEN_VARIABLE);
     }
-    words_add_all(&words, texts);
+    sbx_words_add_all(&words, texts);
     add_command(start, &words);
     start->held = held_start(start->sbx, &words, start->token ? environment_with(start->sbx, start->token) : NULL, &events);
 }
@@ -288,7 +288,7 @@ static bool settle_call(struct sbx_session_start *start, const struct call_resul
         start_free(start);
         return false;
     }
-    if (call_judge(result, &err) == 0)
+    if (sbx_call_judge(result, &err) == 0)
         return true;
     error_context(&err, "%s", doing);
     fail(start, &err);
@@ -304,10 +304,10 @@ static void on_copied(void *arg, const struct call_result *result)
 static void begin_copy(struct sbx_session_start *start)
 {
     struct call_options options = {.subject = start->runtime->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
-    words_add(&options.words, "cp");
-    words_add(&options.words, "%s/chat2shell-guest", start->sbx->program_dir);
-    words_add(&options.words, "%s:" SBX_GUEST_PATH, start->runtime->name);
-    start->call = call_start(start->sbx, &options, on_copied, start);
+    sbx_words_add(&options.words, "cp");
+    sbx_words_add(&options.words, "%s/chat2shell-guest", start->sbx->program_dir);
+    sbx_words_add(&options.words, "%s:" SBX_GUEST_PATH, start->runtime->name);
+    start->call = sbx_call_start(start->sbx, &options, on_copied, start);
 }
 
 static void begin_ports(struct sbx_session_start *start);
@@ -323,12 +323,12 @@ static void on_published(void *arg, const struct call_result *result)
 static void publish_port(struct sbx_session_start *start)
 {
     struct call_options options = {.subject = start->runtime->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
-    words_add(&options.words, "ports");
-    words_add(&options.words, "%s", start->runtime->name);
-    words_add(&options.words, "--publish");
-    words_add(&options.words, "%d", SBX_CODEXPRO_PORT);
+    sbx_words_add(&options.words, "ports");
+    sbx_words_add(&options.words, "%s", start->runtime->name);
+    sbx_words_add(&options.words, "--publish");
+    sbx_words_add(&options.words, "%d", SBX_CODEXPRO_PORT);
     start->is_published = true;
-    start->call = call_start(start->sbx, &options, on_published, start);
+    start->call = sbx_call_start(start->sbx, &options, on_published, start);
 }
 
 // The tool server's host port; 0 if there is none. On any other interface than loopback it would be open to the network.
@@ -355,7 +355,7 @@ static void on_ports(void *arg, const struct call_result *result)
     CLEANUP_FREE struct port_row_list *rows = mem_alloc(sizeof(*rows));
     if (!settle_call(start, result, "the tool server's port cannot be looked up"))
         return;
-    int port = call_json(result, &json, &err) < 0 || port_rows_read(json, rows, &err) < 0 ? -1 : find_port(rows, &err);
+    int port = sbx_call_json(result, &json, &err) < 0 || port_rows_read(json, rows, &err) < 0 ? -1 : find_port(rows, &err);
     if (port == 0 && !start->is_published) {
         publish_port(start);
         return;

@@ -51,7 +51,7 @@ void version_forget(struct sbx *sbx)
 bool version_drop_refused(struct sbx *sbx, const struct call_result *result)
 {
     for (int i = 0; i < FEATURE_COUNT; i++)
-        if (!sbx->is_refused[i] && call_says_unknown_flag(result, features[i].flag)) {
+        if (!sbx->is_refused[i] && sbx_call_says_unknown_flag(result, features[i].flag)) {
             sbx->is_refused[i] = true;
             return true;
         }
@@ -77,7 +77,7 @@ static void on_version(void *arg, const struct call_result *result)
     struct error err = ERROR_INIT;
     struct version version;
     sbx->version_call = NULL;
-    if (call_judge(result, &err) < 0) {
+    if (sbx_call_judge(result, &err) < 0) {
         answer_all(sbx, NULL, &err);
     } else if (version_parse(result->printed, &version, NULL) < 0 && version_parse(result->errors, &version, NULL) < 0) {
         error_set(&err, ERROR_UNAVAILABLE, "run: sbx version", "`sbx version` told no version");
@@ -102,8 +102,8 @@ void version_ask(struct sbx *sbx, version_fn done, void *arg)
     if (sbx->version_call)
         return;
     struct call_options options = {.deadline_ms = VERSION_DEADLINE_MS};
-    words_add(&options.words, "version");
-    sbx->version_call = call_start(sbx, &options, on_version, sbx);
+    sbx_words_add(&options.words, "version");
+    sbx->version_call = sbx_call_start(sbx, &options, on_version, sbx);
 }
 
 void version_leave(struct sbx *sbx, void *arg)

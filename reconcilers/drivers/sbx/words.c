@@ -120,7 +120,7 @@ static int timed_out(const struct call_result *result, struct error *err)
                      (long long)(result->deadline_ms + 999) / 1000);
 }
 
-int call_fail(const struct call_result *result, struct error *err)
+int sbx_call_fail(const struct call_result *result, struct error *err)
 {
     CLEANUP_FREE char *words = NULL;
     const struct cause *cause;
@@ -144,14 +144,14 @@ int call_fail(const struct call_result *result, struct error *err)
                      words[0] ? ": " : " and printed nothing", words);
 }
 
-int call_judge(const struct call_result *result, struct error *err)
+int sbx_call_judge(const struct call_result *result, struct error *err)
 {
     bool is_good = result->end == CALL_EXITED && result->exit_code == 0 && !result->is_cut;
-    return is_good ? 0 : call_fail(result, err);
+    return is_good ? 0 : sbx_call_fail(result, err);
 }
 
 // Status 1 is every failure of sbx, and an old version said so with status 0.
-bool call_says_absent(const struct call_result *result)
+bool sbx_call_says_absent(const struct call_result *result)
 {
     if (result->end != CALL_EXITED)
         return false;
@@ -159,13 +159,13 @@ bool call_says_absent(const struct call_result *result)
     return says(result, "no sandbox named") || says(result, "no such sandbox") || (is_named && says(result, "not found"));
 }
 
-bool call_says_unknown_flag(const struct call_result *result, const char *flag)
+bool sbx_call_says_unknown_flag(const struct call_result *result, const char *flag)
 {
     CLEANUP_FREE char *words = mem_format("unknown flag: %s", flag);
     return result->end == CALL_EXITED && result->exit_code != 0 && says(result, words);
 }
 
-bool call_says_port_taken(const struct call_result *result)
+bool sbx_call_says_port_taken(const struct call_result *result)
 {
     static const char *const texts[] = {"already published", "already in use", "already allocated", "port is taken", "in use"};
     for (size_t i = 0; i < ARRAY_LEN(texts) && result->end == CALL_EXITED && result->exit_code != 0; i++)
@@ -174,9 +174,9 @@ bool call_says_port_taken(const struct call_result *result)
     return false;
 }
 
-int call_json(const struct call_result *result, json_t **ret, struct error *err)
+int sbx_call_json(const struct call_result *result, json_t **ret, struct error *err)
 {
-    if (call_judge(result, err) < 0)
+    if (sbx_call_judge(result, err) < 0)
         return -1;
     if (sbx_json_find(result->printed, result->printed_len, ret, NULL) == 0 ||
         sbx_json_find(result->errors, result->errors_len, ret, NULL) == 0)
