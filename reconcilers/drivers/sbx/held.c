@@ -141,7 +141,7 @@ struct held *held_start(struct sbx *sbx, struct words *words, char **environment
     return held;
 }
 
-void held_free(struct held *held)
+void held_process_free(struct held *held)
 {
     if (held == NULL || held->is_freed)
         return;

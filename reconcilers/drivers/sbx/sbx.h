@@ -204,7 +204,7 @@ struct held_streams {
     int input_fd, output_fd, error_fd;
 };
 // Starts `sbx WORDS…` and holds it, with pipes as its streams. started comes once, later, with the streams (handed over) or an
-// error that ends it; then ended, once. After held_free neither comes.
+// error that ends it; then ended, once. After held_process_free neither comes.
 struct held_events {
     void (*started)(void *arg, const struct held_streams *streams, const struct error *err);
     void (*ended)(void *arg, int exit_code);
@@ -212,7 +212,7 @@ struct held_events {
 };
 // Takes over words and environment (NULL: the driver's own).
 struct held *held_start(struct sbx *sbx, struct words *words, char **environment, const struct held_events *events);
-void held_free(struct held *held);                             // kills the client if it still runs; NULL allowed
+void held_process_free(struct held *held);                             // kills the client if it still runs; NULL allowed
 void held_wait_all(struct sbx *sbx);                           // at the driver's end, off the loop: until all are reaped
 
 // ---- ports.c --------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ static void start_free(struct sbx_session_start *start)
 {
     loop_cancel(TAKE_PTR(start->timer));
     close_streams(start);
-    held_free(start->held);
+    held_process_free(start->held);
     buffer_free(&start->preamble);
     wipe(start->token);
     free(start);
