@@ -10,6 +10,7 @@
 extern const struct tool guest_tool_server_config;
 extern const struct tool guest_tool_load_skill;
 extern const struct tool guest_tool_open_current_workspace;
+extern const struct tool guest_tool_inspect_workspace;
 extern const struct tool guest_tool_tree;
 extern const struct tool guest_tool_search;
 extern const struct tool guest_tool_read;
@@ -26,6 +27,7 @@ const struct tool *const guest_tools[] = {
     &guest_tool_server_config,
     &guest_tool_load_skill,
     &guest_tool_open_current_workspace,
+    &guest_tool_inspect_workspace,
     &guest_tool_tree,
     &guest_tool_search,
     &guest_tool_read,

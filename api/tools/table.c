@@ -16,6 +16,7 @@ const struct tool tools[] = {
     {"server_config", TOOL_FORWARDS, tool_run_forwarded},
     {"load_skill", TOOL_FORWARDS, tool_run_forwarded},
     {"open_current_workspace", TOOL_FORWARDS, tool_run_forwarded},
+    {"inspect_workspace", TOOL_FORWARDS, tool_run_forwarded},
     {"tree", TOOL_FORWARDS, tool_run_forwarded},
     {"search", TOOL_FORWARDS, tool_run_forwarded},
     {"read", TOOL_FORWARDS, tool_run_forwarded},

@@ -1,0 +1,432 @@
+// inspect_workspace, and the analysis of search, of the real chat2shell-guest.
+#include "controller/base/buffer.h"
+#include "controller/base/memory.h"
+#include "tests/support/guest_rig.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *usual_path; // where programs are looked for
+
+static int start(void **state)
+{
+    struct guest_rig *rig = mem_alloc(sizeof(*rig));
+    setenv("PATH", usual_path, 1);
+    guest_rig_start(rig);
+    *state = rig;
+    return 0;
+}
+
+static int start_without_ctags(void **state)
+{
+    struct guest_rig *rig = mem_alloc(sizeof(*rig));
+    setenv("PATH", "/nonexistent", 1);
+    guest_rig_start(rig);
+    setenv("PATH", usual_path, 1);
+    *state = rig;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    int status = guest_rig_stop(*state);
+    free(*state);
+    return status;
+}
+
+static void put(struct guest_rig *rig, const char *path, const char *text)
+{
+    guest_rig_put(rig, path, text, strlen(text));
+}
+
+static json_t *parse(const char *text)
+{
+    json_t *value = json_loads(text, 0, NULL);
+    if (!value)
+        fail_msg("the test's own JSON is wrong: %s", text);
+    return value;
+}
+
+static json_t *inspect(struct guest_rig *rig, const char *args)
+{
+    return guest_rig_tool(rig, "inspect_workspace", parse(args));
+}
+
+static void assert_texts(const json_t *result, const char *name, const char *wanted)
+{
+    CLEANUP_FREE char *text = json_dumps(json_object_get(result, name), JSON_COMPACT);
+    if (strcmp(text, wanted) != 0)
+        fail_msg("%s is %s", name, text);
+}
+
+static void arguments_out_of_bounds_are_refused_by_name(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{\"path\":5}", "at path"},
+        {"{\"max_files\":0}", "at max_files"},
+        {"{\"max_files\":100001}", "at max_files"},
+        {"{\"max_symbols\":0}", "at max_symbols"},
+        {"{\"max_symbols\":100001}", "at max_symbols"},
+        {"{\"max_relationships\":0}", "at max_relationships"},
+        {"{\"max_relationships\":250001}", "at max_relationships"},
+        {"{\"include_symbols\":\"no\"}", "at include_symbols"},
+        {"{\"include_relationships\":0}", "at include_relationships"},
+        {"{\"path\":\"../x\"}", "Path escapes workspace root"},
+        {"{\"path\":\"node_modules/x\"}", "Path is blocked by safety rules"},
+        {"{\"path\":\"a\\u0000b\"}", "TypeError"},
+        {"{\"path\":\"out\"}", "resolves outside workspace root"},
+    };
+    struct guest_rig *rig = *state;
+    CLEANUP_FREE char *out = mem_format("%s/out", rig->dir);
+    assert_int_equal(symlink("/etc", out), 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        json_t *args = json_loads(cases[i][0], JSON_ALLOW_NUL, NULL);
+        CLEANUP_FREE char *text = guest_rig_tool_error(rig, "inspect_workspace", args);
+        if (!strstr(text, cases[i][1]))
+            fail_msg("%s: %s", cases[i][0], text);
+    }
+}
+
+static void make_project(struct guest_rig *rig)
+{
+    put(rig, "package.json", "{}\n");
+    put(rig, "README.md", "# x\n");
+    put(rig, "Makefile", "all:\n");
+    put(rig, "src/index.ts",
+        "import { a } from './lib/a';\nexport function main() {}\nexport class App {}\n");
+    put(rig, "src/lib/a.ts", "export const a = 1;\nexport interface Shape {}\n");
+    put(rig, "src/lib/a.test.ts", "import { a } from './a.js';\nimport x from 'left-pad';\n");
+    put(rig, "native/x.c", "#include \"x.h\"\n#include <stdio.h>\nint run(int a)\n{\n    return a;\n}\n");
+    put(rig, "native/x.h", "struct thing {\n    int a;\n};\nint run(int a); // {a}\n");
+    put(rig, "py/app/__init__.py", "");
+    put(rig, "py/app/core.py",
+        "from . import util\nfrom .util import helper\nclass Core:\n    def go(self): pass\n");
+    put(rig, "py/app/util.py", "def helper():\n    pass\n");
+    put(rig, "docs/guide.txt", "words\n");
+    put(rig, "deploy/x.yaml", "a: 1\n");
+    put(rig, "vendor/v.go", "package v\nfunc Vendored() {}\n");
+    put(rig, "node_modules/m/index.js", "function hidden() {}\n");
+    guest_rig_put(rig, "src/blob.bin", "a\0b", 3);
+}
+
+static const json_t *find(const json_t *list, const char *member, const char *text)
+{
+    size_t i;
+    const json_t *entry;
+    json_array_foreach(list, i, entry)
+    {
+        const char *own = json_get_text(entry, member);
+        if (own && strcmp(own, text) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+static void assert_symbol(const json_t *result, const char *name, const char *kind, const char *path,
+                          int line, bool is_exported)
+{
+    const json_t *symbol = find(json_object_get(result, "symbols"), "name", name);
+    if (!symbol)
+        fail_msg("no symbol %s", name);
+    assert_string_equal(json_get_text(symbol, "kind"), kind);
+    assert_string_equal(json_get_text(symbol, "path"), path);
+    assert_int_equal(json_get_int(symbol, "line", 0), line);
+    assert_int_equal(json_get_bool(symbol, "exported", !is_exported), is_exported);
+    assert_string_equal(json_get_text(symbol, "confidence"), "strong");
+}
+
+static bool has_relation(const json_t *result, const char *from, const char *to, const char *kind)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(result, "relationships"), i,
+                       entry) if (strcmp(json_get_text(entry, "from"), from) == 0 &&
+                                  strcmp(json_get_text(entry, "to"), to) == 0 &&
+                                  strcmp(json_get_text(entry, "kind"), kind) == 0) return true;
+    return false;
+}
+
+static void assert_project_symbols(const json_t *result)
+{
+    assert_symbol(result, "main", "function", "src/index.ts", 2, true);
+    assert_symbol(result, "App", "class", "src/index.ts", 3, true);
+    assert_symbol(result, "a", "variable", "src/lib/a.ts", 1, true);
+    assert_symbol(result, "Shape", "interface", "src/lib/a.ts", 2, true);
+    assert_symbol(result, "run", "function", "native/x.c", 3, false);
+    assert_symbol(result, "thing", "struct", "native/x.h", 1, false);
+    assert_symbol(result, "Core", "class", "py/app/core.py", 3, false);
+    assert_symbol(result, "go", "function", "py/app/core.py", 4, false);
+    assert_null(
+        find(json_object_get(result, "symbols"), "name", "Vendored")); // generated files are not scanned
+    assert_null(find(json_object_get(result, "symbols"), "name", "hidden"));
+}
+
+static void a_project_is_mapped(void **state)
+{
+    struct guest_rig *rig = *state;
+    make_project(rig);
+    CLEANUP_JSON json_t *result = inspect(rig, "{}");
+    assert_texts(result, "languages",
+                 "[\"c\",\"go\",\"json\",\"markdown\",\"python\",\"typescript\",\"unknown\",\"yaml\"]");
+    assert_texts(result, "project_types", "[\"node\",\"native\"]");
+    assert_texts(result, "entrypoints", "[\"src/index.ts\"]");
+    assert_texts(result, "important_files", "[\"package.json\",\"README.md\"]");
+    assert_project_symbols(result);
+    assert_true(has_relation(result, "src/index.ts", "src/lib/a.ts", "imports"));
+    assert_true(has_relation(result, "src/lib/a.test.ts", "src/lib/a.ts", "tests"));
+    assert_true(has_relation(result, "native/x.c", "native/x.h", "imports"));
+    assert_true(has_relation(result, "py/app/core.py", "py/app/util.py", "imports"));
+    assert_int_equal(json_array_size(json_object_get(result, "relationships")), 4);
+    const json_t *files = json_object_get(result, "files");
+    assert_string_equal(json_get_text(find(files, "path", "vendor/v.go"), "role"), "generated");
+    assert_true(json_get_bool(find(files, "path", "vendor/v.go"), "generated", false));
+    assert_string_equal(json_get_text(find(files, "path", "docs/guide.txt"), "role"), "docs");
+    assert_string_equal(json_get_text(find(files, "path", "deploy/x.yaml"), "role"), "infrastructure");
+    assert_string_equal(json_get_text(find(files, "path", "src/lib/a.test.ts"), "role"), "test");
+    assert_null(find(files, "path", "src/blob.bin"));
+    const json_t *area = find(json_object_get(result, "areas"), "path", "src");
+    assert_int_equal(json_get_int(area, "files", 0), 3);
+    assert_string_equal(json_get_text(area, "role"), "source");
+    assert_false(json_get_bool(result, "output_limited", true));
+    assert_int_equal(json_get_int(json_object_get(result, "coverage"), "inventoryFiles", 0), 14);
+}
+
+static void without_ctags_the_scanner_finds_the_same(void **state)
+{
+    make_project(*state);
+    CLEANUP_JSON json_t *result = inspect(*state, "{}");
+    assert_string_equal(json_get_text(result, "symbol_source"), "built-in scanner");
+    assert_project_symbols(result);
+}
+
+static void the_scanner_knows_the_documented_declarations(void **state)
+{
+    struct guest_rig *rig = *state;
+    put(rig, "a.js",
+        "async function* gen(x) {}\nexport default class {}\n  function inner() {}\n  const local = 1;\n"
+        "/* function no1() {}\nfunction no2() {}\n*/\n// function no3() {}\nlet {x} = y;\n");
+    put(rig, "b.go", "func (r *T) Method(a int) {\nfunc Plain[T any]() {\ntype T struct {\n");
+    put(rig, "c.rs",
+        "pub(crate) async unsafe fn f1<T>() {}\npub extern \"C\" fn f2() {}\npub struct S1;\nenum E1 {\n"
+        "pub trait T1: Sized {\n");
+    put(rig, "d.sh", "one() {\n:\n}\nfunction two {\n:\n}\nthree () \n{\n}\necho four()\n");
+    put(rig, "e.swift",
+        "public final class K1: NSObject {\nprotocol P1 {\nclass func cf() {}\nfunc f3() {}\n");
+    put(rig, "f.java", "public abstract class J1 extends X {\ninterface I1 {\nenum E2 {\n");
+    put(rig, "g.cs", "public sealed class C1 : B\n{\ninternal struct S2 {}\n");
+    put(rig, "h.c",
+        "static inline unsigned long\nlong_one(int a,\n         int b)\n{\n}\n"
+        "__attribute__((noreturn)) void die(const char *f, ...) {\nint x = call(1);\nMACRO(z)\n{\n}\n"
+        "int proto(int);\nif (x) {\ntypedef enum e3 {\nint *ptr(void) { return 0; }\n");
+    put(rig, "i.py", "async def co(a): pass\nclass Q(object):\n    pass\ndefine x\nclassic = 1\n");
+    CLEANUP_JSON json_t *result = inspect(rig, "{}");
+    CLEANUP(buffer_free) struct buffer names = BUFFER_INIT(10000);
+    size_t i;
+    json_t *symbol;
+    json_array_foreach(json_object_get(result, "symbols"), i, symbol)
+        buffer_format(&names, "%s:%s ", json_get_text(symbol, "name"), json_get_text(symbol, "kind"));
+    assert_string_equal(
+        buffer_text(&names),
+        "gen:function inner:function Method:function Plain:function T:type f1:function f2:function "
+        "S1:struct E1:enum T1:trait one:function two:function three:function K1:class P1:protocol "
+        "cf:function f3:function J1:class I1:interface E2:enum C1:class S2:struct "
+        "long_one:function die:function e3:enum ptr:function co:function Q:class ");
+}
+
+static void lists_are_narrowed_by_path_and_cut_at_their_maxima(void **state)
+{
+    struct guest_rig *rig = *state;
+    make_project(rig);
+    CLEANUP_JSON json_t *narrow = inspect(rig, "{\"path\":\"./src/lib/\"}");
+    assert_string_equal(json_get_text(narrow, "path"), "./src/lib/");
+    assert_int_equal(json_array_size(json_object_get(narrow, "files")), 2);
+    assert_texts(narrow, "entrypoints", "[]");
+    assert_texts(narrow, "project_types", "[\"node\",\"native\"]");
+    assert_true(has_relation(narrow, "src/index.ts", "src/lib/a.ts", "imports")); // one end is inside
+    assert_int_equal(json_array_size(json_object_get(narrow, "relationships")), 2);
+    CLEANUP_JSON json_t *file = inspect(rig, "{\"path\":\"src/index.ts\"}");
+    assert_int_equal(json_array_size(json_object_get(file, "files")), 1);
+    CLEANUP_JSON json_t *nothing = inspect(rig, "{\"path\":\"no/such\"}");
+    assert_texts(nothing, "files", "[]");
+    assert_false(json_get_bool(nothing, "output_limited", true));
+    CLEANUP_JSON json_t *cut = inspect(rig, "{\"max_files\":1,\"max_symbols\":2,\"max_relationships\":3}");
+    assert_true(json_get_bool(cut, "output_limited", false));
+    assert_texts(cut, "returned", "{\"files\":1,\"symbols\":2,\"relationships\":3}");
+    assert_int_equal(json_array_size(json_object_get(cut, "warnings")), 1);
+    CLEANUP_JSON json_t *none = inspect(rig, "{\"include_symbols\":false,\"include_relationships\":false}");
+    assert_texts(none, "symbols", "[]");
+    assert_texts(none, "relationships", "[]");
+    assert_false(json_get_bool(none, "output_limited", true));
+}
+
+static void the_second_look_is_from_memory_until_something_changes(void **state)
+{
+    struct guest_rig *rig = *state;
+    make_project(rig);
+    CLEANUP_JSON json_t *first = inspect(rig, "{}");
+    CLEANUP_JSON json_t *second = inspect(rig, "{}");
+    json_t *cache = json_object_get(first, "cache"), *again = json_object_get(second, "cache");
+    assert_false(json_get_bool(cache, "hit", true));
+    assert_true(json_get_bool(again, "hit", false));
+    assert_string_equal(json_get_text(cache, "key"), json_get_text(again, "key"));
+    assert_memory_equal(json_get_text(cache, "key"), json_get_text(first, "workspace_id"), 27);
+    json_object_del(first, "cache");
+    json_object_del(second, "cache");
+    assert_true(json_equal(first, second));
+    put(rig, "src/lib/a.ts", "export const b = 1;\nexport function later() {}\n");
+    CLEANUP_JSON json_t *third = inspect(rig, "{}");
+    assert_false(json_get_bool(json_object_get(third, "cache"), "hit", true));
+    assert_symbol(third, "later", "function", "src/lib/a.ts", 2, true);
+    assert_null(find(json_object_get(third, "symbols"), "name", "Shape"));
+    CLEANUP_FREE char *path = mem_format("%s/src/lib/a.ts", rig->dir);
+    assert_int_equal(unlink(path), 0);
+    CLEANUP_JSON json_t *fourth = inspect(rig, "{}");
+    assert_null(find(json_object_get(fourth, "symbols"), "name", "later"));
+    assert_false(has_relation(fourth, "src/index.ts", "src/lib/a.ts", "imports"));
+}
+
+static void hostile_files_neither_hold_nor_crash_it(void **state)
+{
+    struct guest_rig *rig = *state;
+    CLEANUP_CLOSE int dir = open(rig->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_FREE char *line = mem_alloc(700001);
+    memset(line, '(', 700000);
+    put(rig, "endless.c", line);
+    memset(line, 'x', 700000);
+    put(rig, "endless.js", line);
+    put(rig, "bad.py", "def caf\xe9(): pass\ndef fine(): pass\n\xff\xfe\n");
+    put(rig, "-L.c", "int option(void)\n{\n}\n");
+    put(rig, "--options=x.c", "int option2(void)\n{\n}\n");
+    put(rig, "new\nline.c", "int odd(void)\n{\n}\n");
+    put(rig, "blank.c ", "int blank(void)\n{\n}\n");
+    put(rig, "bad\xff.c", "int badname(void)\n{\n}\n");
+    put(rig, ".ctags.d/x.ctags", "--map-C=+.md\n--kinddef-C=z,zz,zz\n--regex-C=/(.*)/\\1/z/\n");
+    assert_int_equal(mkfifoat(dir, "fifo.c", 0600), 0);
+    assert_int_equal(symlinkat("/etc", dir, "etc"), 0);
+    assert_int_equal(symlinkat("/dev/zero", dir, "zero.c"), 0);
+    assert_int_equal(symlinkat(".", dir, "loop"), 0);
+    for (int i = 0; i < 300; i++) {
+        CLEANUP_FREE char *name = mem_format("storm%d.c", i);
+        assert_int_equal(symlinkat(i % 2 ? "endless.c" : name, dir, name), 0);
+    }
+    CLEANUP_JSON json_t *result = inspect(rig, "{}");
+    const json_t *symbols = json_object_get(result, "symbols"), *files = json_object_get(result, "files");
+    assert_non_null(find(symbols, "name", "fine"));
+    assert_non_null(find(symbols, "name", "option"));
+    assert_non_null(find(symbols, "name", "option2"));
+    assert_non_null(find(symbols, "name", "odd"));
+    assert_non_null(find(symbols, "name", "badname"));
+    assert_non_null(find(files, "path", "bad\xef\xbf\xbd.c"));
+    assert_null(find(files, "path", "fifo.c"));
+    assert_null(find(files, "path", "zero.c"));
+    assert_null(find(files, "path", "etc/passwd"));
+    assert_null(find(files, "path", "storm1.c"));
+    assert_int_equal(json_array_size(files), 9);
+}
+
+static void a_ctags_that_fails_or_lies_leaves_the_scanners_symbols(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {
+        "#!/bin/sh\nexit 1\n",
+        "#!/bin/sh\necho 'not json'\necho "
+        "'{\"name\":\"x\",\"path\":\"../../etc/passwd\",\"kind\":\"function\",\"line\":1}'\n"
+        "echo '{\"name\":\"x\",\"path\":\"./a.c\",\"kind\":\"function\",\"line\":-1}'\n"
+        "echo '{\"name\":\"x\",\"path\":\"./a.c\",\"kind\":7,\"line\":1}'\necho '[]'\nprintf '\\377\\n{'\n",
+        "#!/bin/sh\nwhile :; do echo "
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; "
+        "done\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        CLEANUP_FREE char *dir = support_make_dir();
+        CLEANUP_FREE char *path = mem_format("%s:%s", dir, usual_path);
+        CLEANUP_FREE char *program = mem_format("%s/ctags", dir);
+        FILE *file = fopen(program, "we");
+        fputs(programs[i], file);
+        fclose(file);
+        assert_int_equal(chmod(program, 0755), 0);
+        setenv("PATH", path, 1);
+        struct guest_rig rig;
+        guest_rig_start(&rig);
+        setenv("PATH", usual_path, 1);
+        put(&rig, "a.c", "int here(void)\n{\n}\n");
+        CLEANUP_JSON json_t *result = inspect(&rig, "{}");
+        assert_symbol(result, "here", "function", "a.c", 1, false);
+        assert_int_equal(json_array_size(json_object_get(result, "symbols")), 1);
+        assert_int_equal(json_array_size(json_object_get(result, "warnings")), i != 1);
+        assert_int_equal(guest_rig_stop(&rig), 0);
+        support_remove_dir(TAKE_PTR(dir));
+    }
+}
+
+static void make_tree(struct guest_rig *rig, int files)
+{
+    CLEANUP_JSON json_t *made =
+        guest_rig_tool(rig, "bash",
+                       json_pack("{s:o s:i}", "command",
+                                 json_sprintf("i=0; while [ $i -lt %d ]; do d=d$((i / 500)); mkdir -p $d; "
+                                              "j=0; while [ $j -lt 500 ]; do printf 'int "
+                                              "f%%d(void)\\n{\\n}\\n' $j >$d/f$j.c; j=$((j+1)); done; "
+                                              "i=$((i+500)); done",
+                                              files),
+                                 "timeout_ms", 600000));
+    assert_int_equal(json_get_int(made, "exitCode", -1), 0);
+}
+
+static void a_large_tree_stays_within_the_limits_and_says_so(void **state)
+{
+    struct guest_rig *rig = *state;
+    make_tree(rig, 21000);
+    CLEANUP_JSON json_t *result =
+        inspect(rig, "{\"max_files\":100000,\"max_symbols\":100000,\"max_relationships\":250000}");
+    json_t *coverage = json_object_get(result, "coverage");
+    assert_int_equal(json_get_int(coverage, "inventoryFiles", 0), 20000);
+    assert_int_equal(json_get_int(coverage, "analyzedFiles", 0), 5000);
+    assert_int_equal(json_get_int(coverage, "symbolCount", 0), 5000);
+    assert_true(json_get_bool(coverage, "truncated", false));
+    assert_true(json_array_size(json_object_get(coverage, "warnings")) >= 2);
+    assert_true(json_get_bool(result, "output_limited", false));
+    CLEANUP_JSON json_t *again = inspect(rig, "{}");
+    assert_true(json_get_bool(json_object_get(again, "cache"), "hit", false));
+}
+
+static void two_looks_at_once_both_answer(void **state)
+{
+    struct guest_rig *rig = *state;
+    int64_t ids[8];
+    make_project(rig);
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++)
+        ids[i] = guest_rig_send(rig, "tools/call",
+                                json_pack("{s:s s:{}}", "name", "inspect_workspace", "arguments"));
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        CLEANUP_JSON json_t *answer = guest_rig_wait(rig, ids[i]);
+        assert_project_symbols(json_object_get(json_object_get(answer, "result"), "structuredContent"));
+    }
+}
+
+#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define WITHOUT_CTAGS(test) cmocka_unit_test_setup_teardown(test, start_without_ctags, stop)
+
+int main(void)
+{
+    usual_path = mem_strdup(getenv("PATH"));
+    const struct CMUnitTest tests[] = {
+        WITH_GUEST(arguments_out_of_bounds_are_refused_by_name),
+        WITH_GUEST(a_project_is_mapped),
+        WITHOUT_CTAGS(without_ctags_the_scanner_finds_the_same),
+        WITHOUT_CTAGS(the_scanner_knows_the_documented_declarations),
+        WITH_GUEST(lists_are_narrowed_by_path_and_cut_at_their_maxima),
+        WITH_GUEST(the_second_look_is_from_memory_until_something_changes),
+        WITH_GUEST(hostile_files_neither_hold_nor_crash_it),
+        WITHOUT_CTAGS(hostile_files_neither_hold_nor_crash_it),
+        cmocka_unit_test(a_ctags_that_fails_or_lies_leaves_the_scanners_symbols),
+        WITH_GUEST(a_large_tree_stays_within_the_limits_and_says_so),
+        WITH_GUEST(two_looks_at_once_both_answer),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(usual_path);
+    return failed;
+}
