@@ -4,21 +4,47 @@
 #include <ctype.h>
 #include <string.h>
 
-#define MAX_ARGS 12
+#define MAX_ARGS 24
 #define MAX_OUTPUT_BYTES (1024 * 1024)
 
 // safe.directory: whoever owns the files, this is the sandbox's own workspace and its own git.
-static const char *const prefix[] = {"git", "--no-optional-locks",  "-c", "safe.directory=*",
-                                     "-c",  "core.fsmonitor=false", "-c", "color.ui=false"};
+// Paths are names, not patterns.
+static const char *const prefix[] = {"git",
+                                     "--no-pager",
+                                     "--no-optional-locks",
+                                     "--literal-pathspecs",
+                                     "-c",
+                                     "safe.directory=*",
+                                     "-c",
+                                     "core.fsmonitor=false",
+                                     "-c",
+                                     "core.hooksPath=/dev/null",
+                                     "-c",
+                                     "core.quotePath=true",
+                                     "-c",
+                                     "color.ui=false"};
 
-int git_run(struct guest *guest, const char *const *args, const atomic_bool *is_cancelled,
-            struct command_result *ret, struct error *err)
+int git_run_limited(struct guest *guest, const char *const *args, size_t max_bytes,
+                    const atomic_bool *is_cancelled, struct command_result *ret, struct error *err)
 {
+    static const char *const env[] = {"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", NULL};
     const char *argv[ARRAY_LEN(prefix) + MAX_ARGS + 1] = {0};
     memcpy(argv, prefix, sizeof(prefix));
     for (size_t i = 0; args[i] && i < MAX_ARGS; i++)
         argv[ARRAY_LEN(prefix) + i] = args[i];
-    return command_run(guest, argv, MAX_OUTPUT_BYTES, is_cancelled, ret, err);
+    struct command_spec spec = {.argv = argv,
+                                .max_bytes = max_bytes,
+                                .cwd_fd = guest->workspace.root_fd,
+                                .stdin_fd = -1,
+                                .env = env,
+                                .is_cancelled = is_cancelled};
+    return command_run_spec(guest, &spec, ret, err);
+}
+
+int git_run(struct guest *guest, const char *const *args, const atomic_bool *is_cancelled,
+            struct command_result *ret, struct error *err)
+{
+    return git_run_limited(guest, args, MAX_OUTPUT_BYTES, is_cancelled, ret, err);
 }
 
 static char *trimmed(const char *text)

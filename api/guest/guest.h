@@ -6,6 +6,7 @@
 #include "api/guest/loop.h"
 #include "api/guest/output.h"
 #include "api/guest/reader.h"
+#include "api/guest/review.h"
 #include "api/guest/workers.h"
 #include "api/guest/workspace.h"
 
@@ -24,6 +25,7 @@ struct guest {
     struct children children;
     struct environment environment;
     struct workspace workspace;
+    struct review review;
     struct request *requests; // in flight
     int request_count;
     struct session *sessions; // newest first

@@ -26,6 +26,7 @@ static const char *choose_protocol(const json_t *params)
 
 static void initialize(struct request *request)
 {
+    review_forget(&request->guest->review); // a new conversation has been shown nothing
     json_t *capabilities = json_pack("{s:{s:b} s:{s:{s:i}}}", "tools", "listChanged", 0, "experimental",
                                      GUEST_SESSIONS_CAPABILITY, "version", SESSIONS_VERSION);
     request_answer(request,

@@ -233,3 +233,13 @@ int patch_names_scan(const char *patch, size_t len, struct patch_names *ret, str
     names = (struct patch_names){0};
     return 0;
 }
+
+void patch_names_count(const char *patch, size_t len, size_t *ret_additions, size_t *ret_deletions)
+{
+    CLEANUP_PATCH_NAMES struct patch_names names = {0};
+    struct scan scan = {.at = patch, .end = patch + len, .names = &names};
+    for (struct line line; next_line(&scan, &line);)
+        scan_line(&scan, &line);
+    *ret_additions = names.additions;
+    *ret_deletions = names.deletions;
+}

@@ -17,5 +17,7 @@ struct patch_names {
 
 // -1: more than PATCH_MAX_NAMES files. Nothing else fails: what is no patch names nothing.
 int patch_names_scan(const char *patch, size_t len, struct patch_names *ret, struct error *err);
+// Only the lines; of a diff of any size.
+void patch_names_count(const char *patch, size_t len, size_t *ret_additions, size_t *ret_deletions);
 void patch_names_free(struct patch_names *names);
 #define CLEANUP_PATCH_NAMES CLEANUP(patch_names_free)

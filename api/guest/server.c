@@ -79,6 +79,7 @@ static int start(struct guest *guest, const char *root, int in_fd, int out_fd, s
 {
     environment_init(&guest->environment);
     children_init(&guest->children);
+    review_init(&guest->review);
     guest->reader.line = line_came;
     guest->reader.too_long = line_too_long;
     guest->reader.ended = input_ended;
@@ -121,6 +122,7 @@ static void stop(struct guest *guest)
     guest_loop_free(&guest->loop);
     workspace_close(&guest->workspace);
     environment_free(&guest->environment);
+    review_forget(&guest->review);
 }
 
 int guest_serve(const char *root, int in_fd, int out_fd, struct error *err)

@@ -19,6 +19,7 @@ extern const struct tool guest_tool_write;
 extern const struct tool guest_tool_edit;
 extern const struct tool guest_tool_apply_patch;
 extern const struct tool guest_tool_bash;
+extern const struct tool guest_tool_show_changes;
 extern const struct tool guest_tool_read_handoff;
 extern const struct tool guest_tool_wait_for_handoff;
 extern const struct tool guest_tool_handoff_to_agent;
@@ -36,6 +37,7 @@ const struct tool *const guest_tools[] = {
     &guest_tool_edit,
     &guest_tool_apply_patch,
     &guest_tool_bash,
+    &guest_tool_show_changes,
     &guest_tool_read_handoff,
     &guest_tool_wait_for_handoff,
     &guest_tool_handoff_to_agent,
