@@ -97,13 +97,15 @@ class Standin:
 
     def processes(self):
         """What runs for this home: the daemon, sandboxes' outer and inner processes."""
-        found = []
+        found, own = [], os.readlink("/proc/self/ns/mnt")
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
                     line = file.read().replace(b"\0", b" ").decode(errors="replace")
-                with open(f"/proc/{pid}/mountinfo") as file:
-                    mounts = file.read()
+                mounts = ""
+                if os.readlink(f"/proc/{pid}/ns/mnt") != own:
+                    with open(f"/proc/{pid}/mountinfo") as file:
+                        mounts = file.read()
             except OSError:
                 continue
             if self.home in line or self.home in mounts:
