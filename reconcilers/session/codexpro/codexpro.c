@@ -144,7 +144,7 @@ static void codexpro_close(struct rpc *rpc)
     forget_shell_calls(codexpro);
     handshake_stop(codexpro);
     posts_drop_all(codexpro);
-    held_close(codexpro->held);
+    foreground_close(codexpro->foreground);
     if (codexpro->http && codexpro->session_id && codexpro->farewells)
         farewells_send(codexpro->farewells, TAKE_PTR(codexpro->http), codexpro->session_id);
     if (codexpro->http)
@@ -155,7 +155,7 @@ static void codexpro_free(struct rpc *rpc)
 {
     struct codexpro *codexpro = codexpro_of(rpc);
     http_free(codexpro->http);
-    held_free(codexpro->held);
+    foreground_free(codexpro->foreground);
     json_decref(codexpro->hello_params);
     free(codexpro->session_id);
     free(codexpro->unavailable);
@@ -164,10 +164,10 @@ static void codexpro_free(struct rpc *rpc)
 
 static const struct text_list *codexpro_last_lines(const struct rpc *rpc)
 {
-    return held_last_lines(((const struct codexpro *)rpc)->held);
+    return foreground_last_lines(((const struct codexpro *)rpc)->foreground);
 }
 
-static void on_held_ended(void *arg, const char *reason)
+static void on_foreground_ended(void *arg, const char *reason)
 {
     rpc_break(arg, reason);
 }
@@ -206,7 +206,7 @@ struct rpc *http_rpc_new(const struct rpc_place *place, struct driver_session *s
     LIST_INIT(&codexpro->posts);
     LIST_INIT(&codexpro->shell_calls);
     connect_to(codexpro, session);
-    codexpro->held = held_new(place->loop, session, on_held_ended, codexpro);
+    codexpro->foreground = foreground_new(place->loop, session, on_foreground_ended, codexpro);
     codexpro->shell = shell_new(&host);
     driver_session_close(session); // the token is wiped here
     return &codexpro->base;

@@ -8,7 +8,7 @@
 // A post that CodexPro may have executed is never sent twice: 404 and 429 say that it was not.
 #pragma once
 #include "reconcilers/session/codexpro/farewell.h"
-#include "reconcilers/session/codexpro/held.h"
+#include "reconcilers/session/codexpro/foreground.h"
 #include "reconcilers/session/codexpro/http.h"
 #include "reconcilers/session/codexpro/mcp_answer.h"
 #include "reconcilers/session/codexpro/shell.h"
@@ -31,7 +31,7 @@ struct codexpro {
     struct loop *loop;
     struct farewells *farewells;
     struct http *http; // NULL: none could be made, or it is gone
-    struct held *held;
+    struct foreground *foreground;
     struct shell *shell;
     char *unavailable; // why there is no http
     struct loop_timer *unavailable_timer;

@@ -5,9 +5,9 @@
 #include "controller/loop.h"
 #include "reconcilers/drivers/driver.h"
 
-struct held;
+struct foreground;
 // Takes the descriptors. ended: once, from the loop; must not free.
-struct held *held_new(struct loop *loop, struct driver_session *session, void (*ended)(void *arg, const char *reason), void *arg);
-void held_close(struct held *held); // reads what is there still; no event afterwards; again is fine
-void held_free(struct held *held);  // NULL allowed
-const struct text_list *held_last_lines(const struct held *held);
+struct foreground *foreground_new(struct loop *loop, struct driver_session *session, void (*ended)(void *arg, const char *reason), void *arg);
+void foreground_close(struct foreground *foreground); // reads what is there still; no event afterwards; again is fine
+void foreground_free(struct foreground *foreground);  // NULL allowed
+const struct text_list *foreground_last_lines(const struct foreground *foreground);

@@ -1,4 +1,4 @@
-#include "reconcilers/session/codexpro/held.h"
+#include "reconcilers/session/codexpro/foreground.h"
 #include "reconcilers/session/last_lines.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
@@ -11,13 +11,13 @@
 #define LAST_READS 64 // at the end: what a pipe may still hold
 
 struct output { // stdout or stderr
-    struct held *held;
+    struct foreground *foreground;
     int fd;
     struct loop_source *source;
     struct last_lines *last;
 };
 
-struct held {
+struct foreground {
     int input_fd;
     struct output output, errors;
     struct last_lines last, from_stdout; // two, so that their unfinished lines do not mix
@@ -62,70 +62,70 @@ static void on_errors(void *arg, uint32_t events)
 static void on_output(void *arg, uint32_t events)
 {
     struct output *output = arg;
-    struct held *held = output->held;
+    struct foreground *foreground = output->foreground;
     (void)events;
     if (!is_over(take(output)))
         return;
-    held_close(held);
-    held->ended(held->arg, "its process ended");
+    foreground_close(foreground);
+    foreground->ended(foreground->arg, "its process ended");
 }
 
-static void start(struct loop *loop, struct output *output, struct held *held, int fd, struct last_lines *last,
+static void start(struct loop *loop, struct output *output, struct foreground *foreground, int fd, struct last_lines *last,
                   void (*fn)(void *arg, uint32_t events))
 {
-    *output = (struct output){.held = held, .fd = fd, .last = last};
+    *output = (struct output){.foreground = foreground, .fd = fd, .last = last};
     if (fd < 0)
         return;
     fs_set_nonblocking(fd, true);
     output->source = loop_watch(loop, fd, EPOLLIN, fn, output);
 }
 
-struct held *held_new(struct loop *loop, struct driver_session *session, void (*ended)(void *arg, const char *reason), void *arg)
+struct foreground *foreground_new(struct loop *loop, struct driver_session *session, void (*ended)(void *arg, const char *reason), void *arg)
 {
-    struct held *held = mem_alloc(sizeof(*held));
-    *held = (struct held){.input_fd = TAKE_FD(session->input_fd),
+    struct foreground *foreground = mem_alloc(sizeof(*foreground));
+    *foreground = (struct foreground){.input_fd = TAKE_FD(session->input_fd),
                           .last = LAST_LINES_INIT,
                           .from_stdout = LAST_LINES_INIT,
                           .ended = ended,
                           .arg = arg};
-    start(loop, &held->output, held, TAKE_FD(session->output_fd), &held->from_stdout, on_output);
-    start(loop, &held->errors, held, TAKE_FD(session->error_fd), &held->last, on_errors);
-    return held;
+    start(loop, &foreground->output, foreground, TAKE_FD(session->output_fd), &foreground->from_stdout, on_output);
+    start(loop, &foreground->errors, foreground, TAKE_FD(session->error_fd), &foreground->last, on_errors);
+    return foreground;
 }
 
 // stdout speaks last: it is silent, unless the program that holds the session says why it ends.
-static void join_lines(struct held *held)
+static void join_lines(struct foreground *foreground)
 {
-    for (size_t i = 0; i < held->from_stdout.lines.count; i++) {
-        const char *line = held->from_stdout.lines.items[i];
-        last_lines_add(&held->last, line, strlen(line));
-        last_lines_end(&held->last);
+    for (size_t i = 0; i < foreground->from_stdout.lines.count; i++) {
+        const char *line = foreground->from_stdout.lines.items[i];
+        last_lines_add(&foreground->last, line, strlen(line));
+        last_lines_end(&foreground->last);
     }
 }
 
-void held_close(struct held *held)
+void foreground_close(struct foreground *foreground)
 {
-    if (held->is_closed)
+    if (foreground->is_closed)
         return;
-    held->is_closed = true;
-    stop(&held->output);
-    stop(&held->errors);
-    join_lines(held);
-    if (held->input_fd >= 0)
-        close(TAKE_FD(held->input_fd));
+    foreground->is_closed = true;
+    stop(&foreground->output);
+    stop(&foreground->errors);
+    join_lines(foreground);
+    if (foreground->input_fd >= 0)
+        close(TAKE_FD(foreground->input_fd));
 }
 
-void held_free(struct held *held)
+void foreground_free(struct foreground *foreground)
 {
-    if (!held)
+    if (!foreground)
         return;
-    held_close(held);
-    last_lines_free(&held->last);
-    last_lines_free(&held->from_stdout);
-    free(held);
+    foreground_close(foreground);
+    last_lines_free(&foreground->last);
+    last_lines_free(&foreground->from_stdout);
+    free(foreground);
 }
 
-const struct text_list *held_last_lines(const struct held *held)
+const struct text_list *foreground_last_lines(const struct foreground *foreground)
 {
-    return &held->last.lines;
+    return &foreground->last.lines;
 }
