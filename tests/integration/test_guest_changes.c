@@ -322,6 +322,7 @@ static void the_analysis_names_importers_tests_risks_and_commands(void **state)
     put(rig, "src/app.ts", "import { a } from './login';\n");
     put(rig, "src/other.ts", "// says login in passing\n");
     put(rig, "lib/util.c", "int u;\n");
+    put(rig, "lib/util.h", "extern int u;\n");
     put(rig, "lib/main.c", "#include \"lib/util.h\"\n");
     put(rig, "tests/login.test.ts", "test();\n");
     put(rig, "tests/flow.test.ts", "import x from '../src/login';\n");
@@ -342,7 +343,7 @@ static void the_analysis_names_importers_tests_risks_and_commands(void **state)
                  *tests = json_object_get(analysis, "related_tests");
     assert_int_equal(json_array_size(dependents), 2);
     assert_string_equal(json_get_text(find_path(dependents, "src/app.ts"), "confidence"), "strong");
-    assert_non_null(find_path(dependents, "lib/main.c"));
+    assert_string_equal(json_get_text(find_path(dependents, "lib/main.c"), "confidence"), "medium");
     assert_int_equal(json_array_size(tests), 2);
     assert_non_null(find_path(tests, "tests/login.test.ts"));
     assert_string_equal(json_get_text(find_path(tests, "tests/flow.test.ts"), "confidence"), "strong");
