@@ -41,15 +41,16 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// What will make creating sandboxes fail is said now, not only when somebody tries.
-static void log_findings(struct driver *driver)
+// What will make creating sandboxes fail is said now, not only when somebody tries. A backend that hangs may take its time over
+// it; the daemon serves meanwhile, and stops when it is told to.
+static void log_findings(void *arg, int result, const struct finding_list *list, const struct error *err)
 {
-    CLEANUP(finding_list_free) struct finding_list list = {0};
-    driver->ops->probe(driver, &list);
-    for (size_t i = 0; i < list.count; i++)
-        if (list.items[i].level == FINDING_FAIL)
-            log_error("%s: %s%s%s", list.items[i].check, list.items[i].what, list.items[i].fix ? "; to fix it: " : "",
-                      list.items[i].fix ? list.items[i].fix : "");
+    (void)arg;
+    (void)err;
+    for (size_t i = 0; result == 0 && i < list->count; i++)
+        if (list->items[i].level == FINDING_FAIL)
+            log_error("%s: %s%s%s", list->items[i].check, list->items[i].what, list->items[i].fix ? "; to fix it: " : "",
+                      list->items[i].fix ? list->items[i].fix : "");
 }
 
 static int open_driver(struct daemon *daemon, struct error *err)
@@ -111,6 +112,8 @@ static void stop(struct daemon *daemon)
     struct world *world = &daemon->world;
     operator_server_set_tunnel(daemon->operator_server, NULL);
     tunnel_stop(daemon->tunnel);
+    if (world->driver && world->driver->ops->interrupt)
+        world->driver->ops->interrupt(world->driver);
     mcp_server_stop(daemon->mcp);
     operator_server_stop(daemon->operator_server);
     if (world->manager && !manager_stop(world->manager, DAEMON_STOP_DEADLINE_MS / 2)) {
@@ -120,6 +123,7 @@ static void stop(struct daemon *daemon)
     }
     if (world->lanes)
         lanes_free(world->lanes);
+    reconcilers_stop_looks(world);
     if (world->driver)
         world->driver->ops->free(world->driver);
     if (world->store)
@@ -156,7 +160,7 @@ int daemon_run(const struct config *config, struct error *err)
     if (r == 0) {
         notify_systemd("READY=1");
         log_info("serving MCP on http://%s:%d/mcp", config->host, mcp_server_port(daemon.mcp));
-        log_findings(daemon.world.driver);
+        request_driver_findings(&daemon.world, log_findings, NULL);
         wait_for_stop(&signals);
         notify_systemd("STOPPING=1");
     }

@@ -18,6 +18,8 @@ struct world { // what reconcilers and requests share; owned by the daemon (cli/
     struct reconcilers *reconcilers; // this folder's own memory (reconcilers_add_all)
 };
 int reconcilers_add_all(struct world *world, struct error *err); // registers the five with world->manager; call before manager_start
+// Waits for the findings that are being looked for. Before the driver goes; nobody may ask for some any more.
+void reconcilers_stop_looks(struct world *world);
 void reconcilers_free(struct world *world);
 int effects_running(const struct world *world); // driver or lane calls under way (tests, status)
 
@@ -83,6 +85,7 @@ void request_delete_dry_run(struct world *world, const char *principal, const ch
 // done: once, on another thread than the caller's; findings are borrowed. -1: too many requests at once.
 typedef void (*findings_request_fn)(void *arg, int result, const struct finding_list *findings, const struct error *err);
 void request_findings(struct world *world, findings_request_fn done, void *arg);
+void request_driver_findings(struct world *world, findings_request_fn done, void *arg); // the driver's own only
 const char *request_driver_name(const struct world *world);
 
 // ---- path policy (reconcilers/path_policy.c) --------------------------------------------------------------------

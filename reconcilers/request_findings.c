@@ -1,5 +1,5 @@
 // What the daemon finds when it looks at itself: its driver, its store, its state directory, and runtimes
-// that no record owns. The looking may block, so it runs on the request worker; the driver's list of runtimes
+// that no record owns. The looking may block, so it runs on a worker of its own; the driver's list of runtimes
 // ends it.
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
@@ -12,6 +12,7 @@
 
 struct look {
     struct world *world;
+    bool is_driver_only;
     struct finding_list findings;
     findings_request_fn done;
     void *arg;
@@ -156,19 +157,33 @@ static void look_around(void *arg)
     finding_add(&look->findings, FINDING_PASS, "driver", NULL, "sandboxes run on the driver '%s'",
                 driver->ops->name);
     driver->ops->probe(driver, &look->findings);
+    if (look->is_driver_only) {
+        finish(look);
+        return;
+    }
     look_at_store(look);
     look_at_directory(look);
     driver->ops->list(driver, on_list, look);
 }
 
-void request_findings(struct world *world, findings_request_fn done, void *arg)
+static void begin(struct world *world, bool is_driver_only, findings_request_fn done, void *arg)
 {
     struct look *look = mem_alloc(sizeof(*look));
-    *look = (struct look){.world = world, .done = done, .arg = arg};
-    if (request_worker_add(world->reconcilers->worker, look_around, look))
+    *look = (struct look){.world = world, .is_driver_only = is_driver_only, .done = done, .arg = arg};
+    if (request_worker_add(world->reconcilers->looker, look_around, look))
         return;
     struct error err = ERROR_INIT;
     error_set(&err, ERROR_LIMIT, "try again in a moment", "too many requests at once");
     done(arg, -1, NULL, &err);
     free(look);
+}
+
+void request_findings(struct world *world, findings_request_fn done, void *arg)
+{
+    begin(world, false, done, arg);
+}
+
+void request_driver_findings(struct world *world, findings_request_fn done, void *arg)
+{
+    begin(world, true, done, arg);
 }

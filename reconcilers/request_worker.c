@@ -37,12 +37,12 @@ static void *run(void *arg)
     }
 }
 
-int request_worker_start(struct request_worker **ret, struct error *err)
+int request_worker_start(const char *name, struct request_worker **ret, struct error *err)
 {
     struct request_worker *worker = mem_alloc(sizeof(*worker));
     pthread_mutex_init(&worker->lock, NULL);
     pthread_cond_init(&worker->is_filled, NULL);
-    if (thread_start(&worker->thread, "requests", run, worker, err) < 0) {
+    if (thread_start(&worker->thread, name, run, worker, err) < 0) {
         free(worker);
         return -1;
     }

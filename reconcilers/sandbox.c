@@ -138,13 +138,18 @@ static enum reconcile_verdict step_create(struct world *world, struct record *sa
         return sandbox_fail(world, sandbox, "WorkspaceGone", "its workspace was deleted", err);
     struct error why = ERROR_INIT;
     void *facts = NULL;
+    bool is_free;
+    enum reconcile_verdict verdict;
     switch (effects_look(world->reconcilers->effects, EFFECT_CREATE, sandbox->meta.uid, &facts, &why)) {
     case EFFECT_RUNNING:
         return RECONCILE_DONE; // its end requeues
     case EFFECT_DONE:
         return settle_created(world, sandbox, facts, err);
     case EFFECT_FAILED:
-        return sandbox_fail(world, sandbox, "CreateFailed", why.message, err);
+        verdict = sandbox_settle_failed_create(world, sandbox, &why, &is_free, err);
+        if (!is_free)
+            return verdict;
+        break;
     case EFFECT_NONE:
         break;
     }

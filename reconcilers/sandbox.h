@@ -1,5 +1,5 @@
 // The Sandbox reconciler's parts: sandbox.c decides the step, sandbox_runtime.c speaks to the driver,
-// sandbox_end.c removes, sandbox_expiry.c decides about idleness.
+// sandbox_retry.c decides about another attempt, sandbox_end.c removes, sandbox_expiry.c decides about idleness.
 #pragma once
 #include "controller/base/cleanup.h"
 #include "reconcilers/world.h"
@@ -18,6 +18,11 @@ void sandbox_start_create(struct world *world, const struct record *sandbox, con
 void sandbox_take_facts(struct record *sandbox, const struct sandbox_facts *facts, struct wall_time now);
 int sandbox_create_session(struct store_tx *tx, void *sandbox, struct error *err); // writes the status and makes the Session record
 int sandbox_find_session(struct world *world, const char *sandbox_uid, struct record **ret, struct error *err); // *ret NULL if none
+
+// sandbox_retry.c
+#define SANDBOX_CREATE_ATTEMPTS 3
+// One step after a create that failed: *ret_is_free once nothing of it is left and another attempt may begin.
+enum reconcile_verdict sandbox_settle_failed_create(struct world *world, struct record *sandbox, const struct error *why, bool *ret_is_free, struct error *err);
 
 // sandbox_end.c
 // One step of removing the runtime: *ret_is_gone once it is confirmed (or never was).

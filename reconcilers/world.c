@@ -79,7 +79,7 @@ int reconcilers_add_all(struct world *world, struct error *err)
     mine->effects = effects_new(world->manager);
     pthread_mutex_init(&mine->lock, NULL);
     world->reconcilers = mine;
-    if (request_worker_start(&mine->worker, err) < 0)
+    if (request_worker_start("requests", &mine->worker, err) < 0 || request_worker_start("looks", &mine->looker, err) < 0)
         return -1;
     workspace_register(world);
     approval_register(world);
@@ -89,11 +89,18 @@ int reconcilers_add_all(struct world *world, struct error *err)
     return 0;
 }
 
+void reconcilers_stop_looks(struct world *world)
+{
+    if (world->reconcilers)
+        request_worker_stop(TAKE_PTR(world->reconcilers->looker));
+}
+
 void reconcilers_free(struct world *world)
 {
     struct reconcilers *mine = world->reconcilers;
     if (!mine)
         return;
+    reconcilers_stop_looks(world);
     request_worker_stop(mine->worker);
     for (struct anchor *at = mine->anchors; at; at = at->next)
         at->effect = NULL; // owned by the table

@@ -12,6 +12,7 @@
 struct reconcilers { // world->reconcilers
     struct effects *effects;
     struct request_worker *worker;
+    struct request_worker *looker; // looks around for doctor: a backend that hangs delays no other request
     pthread_mutex_t lock;       // guards what follows
     struct anchor *anchors;     // at most two a runtime that is not confirmed gone
 };
@@ -34,7 +35,7 @@ void exposure_register(struct world *world);
 
 // A bounded queue and one thread for the blocking checks of requests (paths), so that no HTTP, loop or store thread
 // waits for a slow file system. At most 256 waiting; beyond: false.
-int request_worker_start(struct request_worker **ret, struct error *err);
+int request_worker_start(const char *name, struct request_worker **ret, struct error *err);
 void request_worker_stop(struct request_worker *worker); // runs what is queued first; NULL allowed
 bool request_worker_add(struct request_worker *worker, void (*fn)(void *arg), void *arg);
 

@@ -126,7 +126,7 @@ static void settle(struct fake_driver *self, struct hung *hung, enum fake_fault 
     if (fault == FAKE_HANG)
         keep_hung(self, hung);
     else
-        post_answer(self, hung, fault == FAKE_OK ? 0 : -1, ERROR_IO, "injected failure");
+        post_answer(self, hung, fault == FAKE_OK ? 0 : -1, fault == FAKE_TIMEOUT ? ERROR_TIMEOUT : ERROR_IO, "injected failure");
 }
 
 // The private clone of clone mode, made as the real driver has it, but without a sandbox around git: the source is the test's own.

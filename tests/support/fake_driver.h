@@ -8,6 +8,7 @@ enum fake_fault {
     FAKE_OK,
     FAKE_FAIL,        // fails, nothing done
     FAKE_HALF_DONE,   // fails, but the effect happened
+    FAKE_TIMEOUT,     // the same, with ERROR_TIMEOUT
     FAKE_HANG,        // never answers until released (a remove of the runtime cancels a hung create)
 };
 

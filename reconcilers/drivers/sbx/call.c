@@ -218,7 +218,7 @@ struct call *sbx_call_start(struct sbx *sbx, struct call_options *options, call_
     *call = (struct call){.job.run = start, .sbx = sbx, .options = *options, .subject = mem_strdup_or_null(options->subject), .references = 2, .done = done, .arg = arg};
     options->words = (struct words){0};
     pthread_mutex_lock(&sbx->calls_lock);
-    call->is_cancelled = sbx->is_closing && !options->is_last;
+    call->is_cancelled = (sbx->is_closing && !options->is_last) || (sbx->is_interrupted && options->is_look);
     call->next = sbx->calls;
     call->at = &sbx->calls;
     if (call->next)
@@ -251,6 +251,16 @@ void sbx_call_cancel_all(struct sbx *sbx)
     sbx->is_closing = true;
     for (struct call *call = sbx->calls; call; call = call->next)
         cancel_locked(call);
+    pthread_mutex_unlock(&sbx->calls_lock);
+}
+
+void sbx_call_interrupt(struct sbx *sbx)
+{
+    pthread_mutex_lock(&sbx->calls_lock);
+    sbx->is_interrupted = true;
+    for (struct call *call = sbx->calls; call; call = call->next)
+        if (call->options.is_look)
+            cancel_locked(call);
     pthread_mutex_unlock(&sbx->calls_lock);
 }
 

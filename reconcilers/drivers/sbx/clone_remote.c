@@ -19,7 +19,7 @@ struct tidying {
     void *arg;
 };
 
-int clone_note(struct sbx *sbx, const char *name, const char *source, struct error *err)
+int sbx_clone_note(struct sbx *sbx, const char *name, const char *source, struct error *err)
 {
     if (fs_replace_file(sbx->clones_fd, name, source, strlen(source), 0600, err) < 0)
         return error_context(err, "cannot note which repository the clone is of");
@@ -85,7 +85,7 @@ static bool is_plain(const char *path, mode_t type)
     return lstat(path, &info) == 0 && (info.st_mode & S_IFMT) == type;
 }
 
-void clone_forget(struct sbx *sbx, const char *name, void (*done)(void *arg, const struct error *err), void *arg)
+void sbx_clone_forget(struct sbx *sbx, const char *name, void (*done)(void *arg, const struct error *err), void *arg)
 {
     struct tidying *tidying = mem_alloc(sizeof(*tidying));
     *tidying = (struct tidying){sbx, mem_strdup(name), done, arg};

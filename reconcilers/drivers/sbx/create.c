@@ -33,7 +33,7 @@ static void begin_step(struct creation *creation);
 
 static void creation_free(struct creation *creation)
 {
-    inside_free(&creation->inside);
+    sbx_inside_free(&creation->inside);
     free(creation->name);
     free(creation->path);
     free(creation->template_name);
@@ -94,11 +94,11 @@ static void succeed(struct creation *creation)
     runtime->is_made = true;
     mem_replace(&runtime->root, creation->inside.root);
     leave_runtime(creation);
-    facts_fill(&creation->inside, creation->template_name ? creation->template_name : SBX_TEMPLATE_SHELL, &facts);
+    sbx_facts_fill(&creation->inside, creation->template_name ? creation->template_name : SBX_TEMPLATE_SHELL, &facts);
     if (creation->cpus_milli % 1000)
         text_list_add(&facts.warnings, "the processor limit is rounded up: a microVM has whole processors");
     creation->done(creation->arg, 0, &facts, NULL);
-    facts_free(&facts);
+    sbx_facts_free(&facts);
     creation_free(creation);
 }
 
@@ -110,9 +110,9 @@ static void interrupt(struct creation *creation)
         return;
     }
     if (creation->denial)
-        denial_cancel(TAKE_PTR(creation->denial));
-    list_leave(creation->sbx, creation);
-    version_leave(creation->sbx, creation);
+        sbx_denial_cancel(TAKE_PTR(creation->denial));
+    sbx_list_leave(creation->sbx, creation);
+    sbx_version_leave(creation->sbx, creation);
     fail(creation);
 }
 
@@ -159,7 +159,7 @@ static void on_version(void *arg, const struct version *version, const struct er
     if (err)
         error_copy(&creation->err, err);
     else
-        version_check(version, &creation->err);
+        sbx_version_check(version, &creation->err);
     if (creation->err.code != ERROR_NONE)
         fail(creation);
     else
@@ -168,7 +168,7 @@ static void on_version(void *arg, const struct version *version, const struct er
 
 static void begin_version(struct creation *creation)
 {
-    version_ask(creation->sbx, on_version, creation);
+    sbx_version_ask(creation->sbx, on_version, creation);
 }
 
 static void add_limits(const struct creation *creation, struct words *words)
@@ -187,20 +187,20 @@ static void add_limits(const struct creation *creation, struct words *words)
 static void add_switches(const struct creation *creation, struct words *words)
 {
     const struct sbx *sbx = creation->sbx;
-    for (size_t i = 0; denied_hosts[i] && version_has(sbx, FEATURE_DENY_NETWORK); i++) {
-        sbx_words_add(words, "%s", version_flag(FEATURE_DENY_NETWORK));
-        sbx_words_add(words, "%s", denied_hosts[i]);
+    for (size_t i = 0; sbx_denied_hosts[i] && sbx_version_has(sbx, FEATURE_DENY_NETWORK); i++) {
+        sbx_words_add(words, "%s", sbx_version_flag(FEATURE_DENY_NETWORK));
+        sbx_words_add(words, "%s", sbx_denied_hosts[i]);
     }
-    if (creation->is_codexpro && version_has(sbx, FEATURE_PUBLISH)) {
-        sbx_words_add(words, "%s", version_flag(FEATURE_PUBLISH));
+    if (creation->is_codexpro && sbx_version_has(sbx, FEATURE_PUBLISH)) {
+        sbx_words_add(words, "%s", sbx_version_flag(FEATURE_PUBLISH));
         sbx_words_add(words, "%d", SBX_CODEXPRO_PORT);
     }
-    if (version_has(sbx, FEATURE_SKILLS)) {
-        sbx_words_add(words, "%s", version_flag(FEATURE_SKILLS));
+    if (sbx_version_has(sbx, FEATURE_SKILLS)) {
+        sbx_words_add(words, "%s", sbx_version_flag(FEATURE_SKILLS));
         sbx_words_add(words, "off");
     }
-    if (version_has(sbx, FEATURE_PULL)) {
-        sbx_words_add(words, "%s", version_flag(FEATURE_PULL));
+    if (sbx_version_has(sbx, FEATURE_PULL)) {
+        sbx_words_add(words, "%s", sbx_version_flag(FEATURE_PULL));
         sbx_words_add(words, "%s", creation->template_name ? "never" : "missing");
     }
 }
@@ -211,13 +211,13 @@ static void on_made(void *arg, const struct call_result *result)
     struct runtime *runtime = creation->runtime;
     runtime->is_untouched = result->end == CALL_NOT_STARTED;
     runtime->is_unsettled = result->end == CALL_TIMED_OUT || result->end == CALL_CANCELLED;
-    if (creation->err.code == ERROR_NONE && version_drop_refused(creation->sbx, result)) {
+    if (creation->err.code == ERROR_NONE && sbx_version_drop_refused(creation->sbx, result)) {
         creation->call = NULL;
         begin_step(creation); // without the flag that this sbx does not know
         return;
     }
     if (result->end == CALL_EXITED && result->exit_code != 0)
-        version_forget(creation->sbx); // perhaps another sbx was installed meanwhile
+        sbx_version_forget(creation->sbx); // perhaps another sbx was installed meanwhile
     if (settle_call(creation, result))
         next(creation);
 }
@@ -257,10 +257,10 @@ static void on_list(void *arg, const struct sandbox_row_list *sandboxes, const s
     struct creation *creation = arg;
     if (err)
         error_copy(&creation->err, err);
-    else if (sandbox_row_find(sandboxes, creation->name) == NULL)
+    else if (sbx_sandbox_row_find(sandboxes, creation->name) == NULL)
         error_set(&creation->err, ERROR_CONFLICT, "look at: sbx ls", "sbx reported the sandbox as made, and does not list it");
     else
-        place_check(creation->path, creation->device, creation->inode, true, &creation->err);
+        sbx_place_check(creation->path, creation->device, creation->inode, true, &creation->err);
     if (creation->err.code != ERROR_NONE)
         fail(creation);
     else
@@ -269,7 +269,7 @@ static void on_list(void *arg, const struct sandbox_row_list *sandboxes, const s
 
 static void begin_find(struct creation *creation)
 {
-    list_ask(creation->sbx, on_list, creation);
+    sbx_list_ask(creation->sbx, on_list, creation);
 }
 
 static void on_denied(void *arg, const struct error *err)
@@ -286,7 +286,7 @@ static void on_denied(void *arg, const struct error *err)
 
 static void begin_denial(struct creation *creation)
 {
-    creation->denial = denial_confirm(creation->sbx, creation->name, on_denied, creation);
+    creation->denial = sbx_denial_confirm(creation->sbx, creation->name, on_denied, creation);
 }
 
 static int check_inside(const struct creation *creation, struct error *err)
@@ -305,7 +305,7 @@ static void on_looked(void *arg, const struct call_result *result)
 {
     struct creation *creation = arg;
     creation->call = NULL;
-    if (creation->err.code == ERROR_NONE && inside_read(result, creation->marker, &creation->inside, &creation->err) == 0)
+    if (creation->err.code == ERROR_NONE && sbx_inside_read(result, creation->marker, &creation->inside, &creation->err) == 0)
         check_inside(creation, &creation->err);
     if (creation->err.code != ERROR_NONE)
         fail(creation);
@@ -317,7 +317,7 @@ static void begin_look(struct creation *creation)
 {
     struct call_options options = {.subject = creation->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
     random_hex(creation->marker, INSIDE_MARKER_DIGITS);
-    inside_words(&options.words, creation->name, creation->marker);
+    sbx_inside_words(&options.words, creation->name, creation->marker);
     creation->call = sbx_call_start(creation->sbx, &options, on_looked, creation);
 }
 
@@ -343,11 +343,11 @@ static int check_spec(struct sbx *sbx, const struct driver_spec *spec, struct er
 
 static int check_place(struct sbx *sbx, const struct creation *creation, struct error *err)
 {
-    if (place_check_path(creation->path, err) < 0 || place_check(creation->path, creation->device, creation->inode, false, err) < 0)
+    if (sbx_place_check_path(creation->path, err) < 0 || sbx_place_check(creation->path, creation->device, creation->inode, false, err) < 0)
         return -1;
     if (!creation->is_clone)
         return 0;
-    return place_check_checkout(creation->path, err) < 0 ? -1 : clone_note(sbx, creation->name, creation->path, err);
+    return sbx_place_check_checkout(creation->path, err) < 0 ? -1 : sbx_clone_note(sbx, creation->name, creation->path, err);
 }
 
 static struct creation *creation_new(struct sbx *sbx, const struct driver_spec *spec)

@@ -4,7 +4,7 @@
 #include "controller/base/memory.h"
 #include "reconcilers/drivers/sbx/sbx.h"
 
-const char *const denied_hosts[] = {"openrouter.ai", "**.openrouter.ai", NULL};
+const char *const sbx_denied_hosts[] = {"openrouter.ai", "**.openrouter.ai", NULL};
 
 struct denial {
     struct sbx *sbx;
@@ -27,9 +27,9 @@ static void finish(struct denial *denial, const struct error *err)
 
 static const char *first_missing(const struct denial *denial, const json_t *policy)
 {
-    for (size_t i = 0; denied_hosts[i]; i++)
-        if (!policy_denies(policy, denial->name, denied_hosts[i]))
-            return denied_hosts[i];
+    for (size_t i = 0; sbx_denied_hosts[i]; i++)
+        if (!sbx_policy_denies(policy, denial->name, sbx_denied_hosts[i]))
+            return sbx_denied_hosts[i];
     return NULL;
 }
 
@@ -52,7 +52,7 @@ static void ask_again(struct denial *denial)
     struct call_options options = {.subject = denial->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
     sbx_words_add_all(&options.words, texts);
     sbx_words_add(&options.words, "%s", denial->name);
-    sbx_words_add(&options.words, "%s,%s", denied_hosts[0], denied_hosts[1]);
+    sbx_words_add(&options.words, "%s,%s", sbx_denied_hosts[0], sbx_denied_hosts[1]);
     denial->has_asked_again = true;
     denial->call = sbx_call_start(denial->sbx, &options, on_asked_again, denial);
 }
@@ -87,7 +87,7 @@ static void look(struct denial *denial)
     denial->call = sbx_call_start(denial->sbx, &options, on_looked, denial);
 }
 
-struct denial *denial_confirm(struct sbx *sbx, const char *name, void (*done)(void *arg, const struct error *err), void *arg)
+struct denial *sbx_denial_confirm(struct sbx *sbx, const char *name, void (*done)(void *arg, const struct error *err), void *arg)
 {
     struct denial *denial = mem_alloc(sizeof(*denial));
     *denial = (struct denial){.sbx = sbx, .name = mem_strdup(name), .done = done, .arg = arg};
@@ -95,7 +95,7 @@ struct denial *denial_confirm(struct sbx *sbx, const char *name, void (*done)(vo
     return denial;
 }
 
-void denial_cancel(struct denial *denial)
+void sbx_denial_cancel(struct denial *denial)
 {
     denial->is_cancelled = true;
     sbx_call_cancel(denial->call); // never NULL: the denial ends with its call

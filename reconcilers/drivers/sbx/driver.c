@@ -35,7 +35,7 @@ static void on_list(void *arg, const struct sandbox_row_list *sandboxes, const s
 static void list_on_loop(void *arg)
 {
     struct list_call *call = arg;
-    list_ask(call->sbx, on_list, call);
+    sbx_list_ask(call->sbx, on_list, call);
 }
 
 static void list(struct driver *driver, driver_list_fn done, void *arg)
@@ -71,7 +71,7 @@ static void end_all(void *arg)
             sbx_create_cancel(runtime->creation);
     }
     sbx_remove_stop(sbx, &err);
-    list_stop(sbx);
+    sbx_list_stop(sbx);
     sbx_call_cancel_all(sbx);
 }
 
@@ -129,12 +129,17 @@ static void free_driver(struct driver *driver)
     wait_for_calls(sbx);
     remove_all(&last);
     loop_call(sbx->loop, free_runtimes, sbx);
-    held_wait_all(sbx);
+    sbx_held_wait_all(sbx);
     pool_stop(sbx->pool, POOL_DEADLINE_MS);
     free_parts(sbx);
 }
 
 // ---- life --------------------------------------------------------------------------------------------------------------
+
+static void interrupt(struct driver *driver)
+{
+    sbx_call_interrupt(sbx_of(driver));
+}
 
 static const struct driver_ops ops = {
     .name = "sbx",
@@ -146,7 +151,8 @@ static const struct driver_ops ops = {
     .probe_port = sbx_ports_probe,
     .list = list,
     .probe = sbx_findings_probe,
-    .describe = facts_describe,
+    .interrupt = interrupt,
+    .describe = sbx_facts_describe,
     .free = free_driver,
 };
 

@@ -16,14 +16,14 @@ static void add_all(struct capability_list *ret, bool has_docker, bool has_sudo)
     add(ret, "sudo", has_sudo, has_sudo ? "sudo needs no password" : "the sandbox's template has no sudo");
 }
 
-void facts_describe(struct driver *driver, const char *template_name, struct capability_list *ret)
+void sbx_facts_describe(struct driver *driver, const char *template_name, struct capability_list *ret)
 {
     (void)driver;
     (void)template_name; // what is in it is known once a sandbox was made from it
     add_all(ret, true, true);
 }
 
-void facts_fill(const struct inside *inside, const char *template_name, struct driver_facts *ret)
+void sbx_facts_fill(const struct inside *inside, const char *template_name, struct driver_facts *ret)
 {
     *ret = (struct driver_facts){.isolation = "microvm", .template_name = template_name, .workspace_root = inside->root};
     add_all(&ret->capabilities, inside->has_docker, inside->has_sudo);
@@ -31,7 +31,7 @@ void facts_fill(const struct inside *inside, const char *template_name, struct d
     text_list_add(&ret->limits, "cpu");
 }
 
-void facts_free(struct driver_facts *facts)
+void sbx_facts_free(struct driver_facts *facts)
 {
     for (size_t i = 0; i < facts->capabilities.count; i++) {
         free(facts->capabilities.items[i].name);

@@ -130,7 +130,7 @@ static void run(struct job *job)
     loop_post(held->sbx->loop, spawned, held);
 }
 
-struct held *held_start(struct sbx *sbx, struct words *words, char **environment, const struct held_events *events)
+struct held *sbx_held_start(struct sbx *sbx, struct words *words, char **environment, const struct held_events *events)
 {
     struct held *held = mem_alloc(sizeof(*held));
     *held = (struct held){.job.run = run, .next = sbx->helds, .sbx = sbx, .words = *words, .environment = environment, .events = *events,
@@ -141,7 +141,7 @@ struct held *held_start(struct sbx *sbx, struct words *words, char **environment
     return held;
 }
 
-void held_process_free(struct held *held)
+void sbx_held_free(struct held *held)
 {
     if (held == NULL || held->is_freed)
         return;
@@ -159,7 +159,7 @@ static void count_helds(void *arg)
         ++*args[1];
 }
 
-void held_wait_all(struct sbx *sbx)
+void sbx_held_wait_all(struct sbx *sbx)
 {
     size_t count = 0;
     size_t *args[] = {(size_t *)sbx, &count};

@@ -12,7 +12,7 @@ static const char script[] = "printf '%s\\n' \"$1\"; pwd; printf '%s\\n' \"$1\"\
                              "[ -e .git ] && echo 'has a checkout'\n"
                              "printf '%s\\n' \"$1\"\n";
 
-void inside_words(struct words *words, const char *name, const char *marker)
+void sbx_inside_words(struct words *words, const char *name, const char *marker)
 {
     const char *const texts[] = {"exec", name, "sh", "-c", script, "sh", marker, NULL};
     sbx_words_add_all(words, texts);
@@ -42,7 +42,7 @@ static bool has(const char *rest, const char *what)
     return strstr(rest, line) != NULL;
 }
 
-int inside_read(const struct call_result *result, const char *marker, struct inside *ret, struct error *err)
+int sbx_inside_read(const struct call_result *result, const char *marker, struct inside *ret, struct error *err)
 {
     CLEANUP_FREE char *root = NULL, *rest = NULL;
     if (split(result->printed, marker, &root, &rest) < 0 && split(result->output, marker, &root, &rest) < 0) {
@@ -62,7 +62,7 @@ int inside_read(const struct call_result *result, const char *marker, struct ins
     return 0;
 }
 
-void inside_free(struct inside *inside)
+void sbx_inside_free(struct inside *inside)
 {
     free(inside->root);
     *inside = (struct inside){0};

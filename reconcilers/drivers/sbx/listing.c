@@ -50,10 +50,10 @@ static void on_listed(void *arg, const struct call_result *result)
     CLEANUP_JSON json_t *json = NULL;
     unlink_batch(batch);
     int read = sbx_call_json(result, &json, &err);
-    if (read == 0 && sandbox_rows_read(json, &sandboxes, &err) < 0)
+    if (read == 0 && sbx_sandbox_rows_read(json, &sandboxes, &err) < 0)
         read = error_context(&err, "`sbx ls` answered with something else");
     answer(batch, read == 0 ? &sandboxes : NULL, read == 0 ? NULL : &err);
-    sandbox_rows_free(&sandboxes);
+    sbx_sandbox_rows_free(&sandboxes);
     free(batch);
     start_when_due(sbx);
 }
@@ -89,7 +89,7 @@ static void start_when_due(struct sbx *sbx)
         sbx->list_timer = loop_after(sbx->loop, gap < GAP_MS ? gap : GAP_MS, on_timer, sbx);
 }
 
-void list_ask(struct sbx *sbx, list_fn done, void *arg)
+void sbx_list_ask(struct sbx *sbx, list_fn done, void *arg)
 {
     struct list_batch *batch = sbx->batches;
     if (sbx->is_closing) {
@@ -109,7 +109,7 @@ void list_ask(struct sbx *sbx, list_fn done, void *arg)
     start_when_due(sbx);
 }
 
-void list_leave(struct sbx *sbx, void *arg)
+void sbx_list_leave(struct sbx *sbx, void *arg)
 {
     for (struct list_batch *batch = sbx->batches; batch; batch = batch->next)
         for (struct list_waiter *at = batch->waiters; at; at = at->next)
@@ -117,7 +117,7 @@ void list_leave(struct sbx *sbx, void *arg)
                 at->done = NULL;
 }
 
-void list_stop(struct sbx *sbx)
+void sbx_list_stop(struct sbx *sbx)
 {
     struct error err = ERROR_INIT;
     error_set(&err, ERROR_CANCELLED, NULL, "chat2shell is shutting down");

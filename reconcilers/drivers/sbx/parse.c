@@ -43,7 +43,7 @@ static const char *find_version(const char *text, bool has_letter, struct versio
     return NULL;
 }
 
-int version_parse(const char *text, struct version *ret, const char **ret_rest)
+int sbx_version_parse(const char *text, struct version *ret, const char **ret_rest)
 {
     const char *rest = find_version(text, true, ret);
     if (rest == NULL)
@@ -53,7 +53,7 @@ int version_parse(const char *text, struct version *ret, const char **ret_rest)
     return rest ? 0 : -1;
 }
 
-int version_compare(const struct version *a, const struct version *b)
+int sbx_version_compare(const struct version *a, const struct version *b)
 {
     const int left[] = {a->major, a->minor, a->patch}, right[] = {b->major, b->minor, b->patch};
     for (size_t i = 0; i < ARRAY_LEN(left); i++)
@@ -62,7 +62,7 @@ int version_compare(const struct version *a, const struct version *b)
     return 0;
 }
 
-void version_format(const struct version *version, char text[VERSION_TEXT_SIZE])
+void sbx_version_format(const struct version *version, char text[VERSION_TEXT_SIZE])
 {
     snprintf(text, VERSION_TEXT_SIZE, "%d.%d.%d", version->major, version->minor, version->patch);
 }
@@ -106,7 +106,7 @@ int sbx_json_find(const char *text, size_t len, json_t **ret, struct error *err)
 
 // ---- ls ----------------------------------------------------------------------------------------------------------------
 
-void sandbox_rows_free(struct sandbox_row_list *list)
+void sbx_sandbox_rows_free(struct sandbox_row_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].name);
@@ -123,7 +123,7 @@ static const char *first_text(const json_t *object, const char *key, const char 
 }
 
 // {"sandboxes":[…]}, or the bare array of very old releases.
-int sandbox_rows_read(const json_t *from, struct sandbox_row_list *ret, struct error *err)
+int sbx_sandbox_rows_read(const json_t *from, struct sandbox_row_list *ret, struct error *err)
 {
     const json_t *rows = json_is_array(from) ? from : json_object_get(from, "sandboxes");
     if (!json_is_array(rows) || json_array_size(rows) > ROWS_MAX)
@@ -137,14 +137,14 @@ int sandbox_rows_read(const json_t *from, struct sandbox_row_list *ret, struct e
             list.items[list.count++] = (struct sandbox_row){mem_strdup(name), mem_strdup(status ? status : "unknown")};
     }
     if (json_array_size(rows) > 0 && list.count == 0) {
-        sandbox_rows_free(&list);
+        sbx_sandbox_rows_free(&list);
         return error_set(err, ERROR_INVALID, NULL, "the sandboxes in the list have no names");
     }
     *ret = list;
     return 0;
 }
 
-const struct sandbox_row *sandbox_row_find(const struct sandbox_row_list *list, const char *name)
+const struct sandbox_row *sbx_sandbox_row_find(const struct sandbox_row_list *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i].name, name) == 0)
@@ -159,7 +159,7 @@ static bool is_port(json_int_t port)
     return port >= 1 && port <= 65535;
 }
 
-int port_rows_read(const json_t *from, struct port_row_list *ret, struct error *err)
+int sbx_port_rows_read(const json_t *from, struct port_row_list *ret, struct error *err)
 {
     const json_t *rows = json_is_array(from) ? from : json_object_get(from, "ports");
     if (!json_is_array(rows))
@@ -181,7 +181,7 @@ int port_rows_read(const json_t *from, struct port_row_list *ret, struct error *
     return 0;
 }
 
-bool port_row_is_loopback(const struct port_row *row)
+bool sbx_port_row_is_loopback(const struct port_row *row)
 {
     return strncmp(row->host_ip, "127.", 4) == 0 || strcmp(row->host_ip, "::1") == 0;
 }
@@ -212,7 +212,7 @@ static bool has_resource(const json_t *rule, const char *host)
     return false;
 }
 
-bool policy_denies(const json_t *from, const char *name, const char *host)
+bool sbx_policy_denies(const json_t *from, const char *name, const char *host)
 {
     const json_t *rules = json_is_array(from) ? from : json_object_get(from, "rules"), *rule;
     size_t i;

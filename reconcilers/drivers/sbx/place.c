@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-int place_check_path(const char *path, struct error *err)
+int sbx_place_check_path(const char *path, struct error *err)
 {
     if (path[0] != '/')
         return error_set(err, ERROR_INVALID, NULL, "the workspace's path is not absolute");
@@ -17,7 +17,7 @@ int place_check_path(const char *path, struct error *err)
     return 0;
 }
 
-int place_check(const char *path, int64_t device, int64_t inode, bool is_after, struct error *err)
+int sbx_place_check(const char *path, int64_t device, int64_t inode, bool is_after, struct error *err)
 {
     struct stat info;
     CLEANUP_CLOSE int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -33,7 +33,7 @@ int place_check(const char *path, int64_t device, int64_t inode, bool is_after, 
     return 0;
 }
 
-int place_check_checkout(const char *path, struct error *err)
+int sbx_place_check_checkout(const char *path, struct error *err)
 {
     CLEANUP_FREE char *git = mem_format("%s/.git", path);
     struct stat info;

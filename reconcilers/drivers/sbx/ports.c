@@ -130,7 +130,7 @@ static void on_checked(void *arg, const struct call_result *result)
     struct error err = ERROR_INIT;
     CLEANUP_JSON json_t *json = NULL;
     CLEANUP_FREE struct port_row_list *rows = mem_alloc(sizeof(*rows));
-    if (sbx_call_json(result, &json, &err) < 0 || port_rows_read(json, rows, &err) < 0) {
+    if (sbx_call_json(result, &json, &err) < 0 || sbx_port_rows_read(json, rows, &err) < 0) {
         publish_failed(call, &err);
         return;
     }
@@ -243,7 +243,7 @@ static void on_left(void *arg, const struct call_result *result)
         unpublished(call);
         return;
     }
-    if (sbx_call_json(result, &json, &err) == 0 && port_rows_read(json, rows, &err) == 0) {
+    if (sbx_call_json(result, &json, &err) == 0 && sbx_port_rows_read(json, rows, &err) == 0) {
         if (find_row(rows, call, true) == NULL) {
             unpublished(call);
             return;

@@ -39,17 +39,17 @@ static void judge_version(struct look *look, const struct call_result *result)
         add_failure(look, "sbx", result);
         return;
     }
-    if (version_parse(result->printed, &version, &rest) < 0) {
+    if (sbx_version_parse(result->printed, &version, &rest) < 0) {
         finding_add(&look->found, FINDING_FAIL, "sbx", "run: sbx version", "`sbx version` tells no version");
         return;
     }
-    version_format(&version, text);
-    if (version_check(&version, &err) < 0)
+    sbx_version_format(&version, text);
+    if (sbx_version_check(&version, &err) < 0)
         finding_add(&look->found, FINDING_FAIL, "sbx", err.hint, "%s", err.message);
     else
         finding_add(&look->found, FINDING_PASS, "sbx", NULL, "sbx %s answers", text);
-    if (strstr(rest, "Server") && version_parse(rest, &other, NULL) == 0 && version_compare(&version, &other) != 0) {
-        version_format(&other, other_text);
+    if (strstr(rest, "Server") && sbx_version_parse(rest, &other, NULL) == 0 && sbx_version_compare(&version, &other) != 0) {
+        sbx_version_format(&other, other_text);
         finding_add(&look->found, FINDING_WARN, "sbx daemon version", "run: sbx daemon restart (it stops every running sandbox)",
                     "sbx is %s and its daemon still %s", text, other_text);
     }
@@ -72,11 +72,11 @@ static void judge_login(struct look *look, const struct call_result *result)
     CLEANUP_JSON json_t *json = NULL;
     if (result->end == CALL_NOT_STARTED)
         return; // said already
-    if (sbx_call_json(result, &json, &err) == 0 && sandbox_rows_read(json, &rows, &err) == 0)
+    if (sbx_call_json(result, &json, &err) == 0 && sbx_sandbox_rows_read(json, &rows, &err) == 0)
         finding_add(&look->found, FINDING_PASS, "sbx login", NULL, "`sbx ls` answers: somebody is signed in");
     else
         finding_add(&look->found, FINDING_FAIL, "sbx login", err.hint[0] ? err.hint : "run: sbx login", "%s", err.message);
-    sandbox_rows_free(&rows);
+    sbx_sandbox_rows_free(&rows);
 }
 
 // {"images":[{"repository","tag"}…]}; docker.io/library/ may stand before the name.
@@ -186,18 +186,18 @@ static int check_version(const struct call_result *result, struct error *err)
     struct version version;
     if (sbx_call_judge(result, err) < 0)
         return -1;
-    if (version_parse(result->printed, &version, NULL) < 0)
+    if (sbx_version_parse(result->printed, &version, NULL) < 0)
         return error_set(err, ERROR_UNAVAILABLE, "run: sbx version", "`sbx version` tells no version");
-    return version_check(&version, err);
+    return sbx_version_check(&version, err);
 }
 
 static int check_list(const struct call_result *result, struct error *err)
 {
     struct sandbox_row_list rows = {0};
     CLEANUP_JSON json_t *json = NULL;
-    if (sbx_call_json(result, &json, err) < 0 || sandbox_rows_read(json, &rows, err) < 0)
+    if (sbx_call_json(result, &json, err) < 0 || sbx_sandbox_rows_read(json, &rows, err) < 0)
         return -1;
-    sandbox_rows_free(&rows);
+    sbx_sandbox_rows_free(&rows);
     return 0;
 }
 
@@ -211,7 +211,7 @@ int driver_sbx_check(struct driver *driver, struct error *err)
 {
     struct check checks[] = {{.judge = check_version}, {.judge = check_list}};
     void *args[] = {&checks[0], &checks[1]};
-    struct call_options options[] = {{.deadline_ms = CHECK_DEADLINE_MS}, {.deadline_ms = CHECK_DEADLINE_MS}};
+    struct call_options options[] = {{.deadline_ms = CHECK_DEADLINE_MS, .is_look = true}, {.deadline_ms = CHECK_DEADLINE_MS, .is_look = true}};
     sbx_words_add(&options[0].words, "version");
     sbx_words_add(&options[1].words, "ls");
     sbx_words_add(&options[1].words, "--json");
@@ -283,6 +283,7 @@ void sbx_findings_probe(struct driver *driver, struct finding_list *ret)
     void *args[ARRAY_LEN(questions)];
     for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
         options[i].deadline_ms = LOOK_DEADLINE_MS;
+        options[i].is_look = true;
         sbx_words_add_all(&options[i].words, questions[i].words);
         asked[i] = (struct asked){&questions[i], {.sbx = sbx}};
         args[i] = &asked[i];

@@ -80,7 +80,7 @@ static void on_tidied(void *arg, const struct error *err)
 static void tidy(struct removal *removal)
 {
     removal->is_tidying = true;
-    clone_forget(removal->sbx, removal->name, on_tidied, removal);
+    sbx_clone_forget(removal->sbx, removal->name, on_tidied, removal);
 }
 
 static void on_timer(void *arg)
@@ -100,7 +100,7 @@ static void look_again(struct removal *removal)
 static bool is_short(const struct removal *removal, const struct sandbox_row_list *sandboxes)
 {
     for (const struct runtime *runtime = removal->sbx->runtimes; runtime; runtime = runtime->next)
-        if (sbx_runtime_runs(runtime) && sandbox_row_find(sandboxes, runtime->name) == NULL)
+        if (sbx_runtime_runs(runtime) && sbx_sandbox_row_find(sandboxes, runtime->name) == NULL)
             return true;
     return false;
 }
@@ -116,7 +116,7 @@ static void on_list(void *arg, const struct sandbox_row_list *sandboxes, const s
 {
     struct removal *removal = arg;
     struct error why = ERROR_INIT;
-    bool is_listed = sandboxes && sandbox_row_find(sandboxes, removal->name);
+    bool is_listed = sandboxes && sbx_sandbox_row_find(sandboxes, removal->name);
     if (err)
         error_copy(&why, err);
     else if (!is_listed && is_short(removal, sandboxes))
@@ -143,7 +143,7 @@ static void on_rm(void *arg, const struct call_result *result)
         return;
     }
     removal->was_there |= !removal->is_absent;
-    list_ask(removal->sbx, on_list, removal);
+    sbx_list_ask(removal->sbx, on_list, removal);
 }
 
 static void run_rm(struct removal *removal)
@@ -214,7 +214,7 @@ void sbx_remove_stop(struct sbx *sbx, const struct error *err)
 {
     for (struct removal *removal = sbx->removals, *next; removal; removal = next) {
         next = removal->next;
-        list_leave(sbx, removal);
+        sbx_list_leave(sbx, removal);
         if (removal->call) {
             sbx_call_cancel(removal->call); // its end answers
         } else if (!removal->is_tidying) {

@@ -29,7 +29,7 @@ void sbx_runtime_free(struct runtime *runtime)
     while (*at != runtime)
         at = &(*at)->next;
     *at = runtime->next;
-    held_process_free(runtime->held);
+    sbx_held_free(runtime->held);
     free(runtime->name);
     free(runtime->root);
     free(runtime);

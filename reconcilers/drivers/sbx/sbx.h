@@ -38,9 +38,10 @@ struct sbx {
     struct pool *pool;            // starts the clients: the loop must not wait for a process to start
     pthread_mutex_t jobs_lock;    // guards the two below
     struct job *jobs_first, *jobs_last;
-    pthread_mutex_t calls_lock;   // guards the next two, and of every call what its struct says
+    pthread_mutex_t calls_lock;   // guards the next three, and of every call what its struct says
     struct call *calls;           // that are not freed yet
     bool is_closing;              // calls end as cancelled from now on
+    bool is_interrupted;          // looks do
     struct runtime *runtimes;     // made by this process and not confirmed gone
     struct removal *removals;
     struct held *helds;           // every held client that is not reaped
@@ -95,6 +96,7 @@ struct call_options {
     const char *program; // NULL = sbx
     const char *const *environment; // NULL = the driver's
     bool is_last;                   // runs though the driver is closing
+    bool is_look;                   // for somebody who waits for findings
 };
 // Any thread. `done` runs once, on the loop thread. The handle is valid until done returns, and sbx_call_cancel is the loop
 // thread's: done still runs, later, with CALL_CANCELLED.
@@ -102,6 +104,7 @@ struct call *sbx_call_start(struct sbx *sbx, struct call_options *options, call_
 void sbx_call_cancel(struct call *call); // NULL allowed
 void sbx_call_cancel_all(struct sbx *sbx);   // for ever: those that come later end at once
 bool sbx_call_is_any(struct sbx *sbx);       // any thread: is one not freed yet?
+void sbx_call_interrupt(struct sbx *sbx);    // the looks, now and later; any thread
 // Runs `count` calls at once and waits for all; never on the loop thread. results[i] is called on the loop thread.
 void sbx_call_wait_all(struct sbx *sbx, struct call_options *options, size_t count, call_done_fn done, void *const *args);
 // The program of a name in PATH or an absolute path: owned by the caller, NULL if there is none.
@@ -121,26 +124,26 @@ int sbx_call_json(const struct call_result *result, json_t **ret, struct error *
 
 // ---- version.c ------------------------------------------------------------------------------------------------------
 typedef void (*version_fn)(void *arg, const struct version *version, const struct error *err); // version NULL: err
-void version_ask(struct sbx *sbx, version_fn done, void *arg); // answers from memory, or asks once for all who wait
-void version_leave(struct sbx *sbx, void *arg);                // done(arg) will not run
-void version_forget(struct sbx *sbx);                          // after an odd failure: it is asked again
-bool version_has(const struct sbx *sbx, enum feature feature);
-const char *version_flag(enum feature feature);                // "--skills"
-bool version_drop_refused(struct sbx *sbx, const struct call_result *result); // a flag was unknown: do without it
-int version_check(const struct version *version, struct error *err);         // new enough?
+void sbx_version_ask(struct sbx *sbx, version_fn done, void *arg); // answers from memory, or asks once for all who wait
+void sbx_version_leave(struct sbx *sbx, void *arg);                // done(arg) will not run
+void sbx_version_forget(struct sbx *sbx);                          // after an odd failure: it is asked again
+bool sbx_version_has(const struct sbx *sbx, enum feature feature);
+const char *sbx_version_flag(enum feature feature);                // "--skills"
+bool sbx_version_drop_refused(struct sbx *sbx, const struct call_result *result); // a flag was unknown: do without it
+int sbx_version_check(const struct version *version, struct error *err);         // new enough?
 
 // ---- listing.c: `ls`, shared by those who wait for one --------------------------------------------------------------
 // The list is younger than the question. sandboxes is borrowed for the callback.
 typedef void (*list_fn)(void *arg, const struct sandbox_row_list *sandboxes, const struct error *err);
-void list_ask(struct sbx *sbx, list_fn done, void *arg);
-void list_leave(struct sbx *sbx, void *arg); // done(arg) will not run
-void list_stop(struct sbx *sbx);             // nobody waits any more
+void sbx_list_ask(struct sbx *sbx, list_fn done, void *arg);
+void sbx_list_leave(struct sbx *sbx, void *arg); // done(arg) will not run
+void sbx_list_stop(struct sbx *sbx);             // nobody waits any more
 
 // ---- denial.c: the addresses that no sandbox may reach --------------------------------------------------------------
 struct denial;
-extern const char *const denied_hosts[]; // NULL-terminated
-struct denial *denial_confirm(struct sbx *sbx, const char *name, void (*done)(void *arg, const struct error *err), void *arg);
-void denial_cancel(struct denial *denial); // done will not run
+extern const char *const sbx_denied_hosts[]; // NULL-terminated
+struct denial *sbx_denial_confirm(struct sbx *sbx, const char *name, void (*done)(void *arg, const struct error *err), void *arg);
+void sbx_denial_cancel(struct denial *denial); // done will not run
 
 // ---- inside.c: looking around in a new sandbox ----------------------------------------------------------------------
 #define INSIDE_MARKER_DIGITS 32
@@ -148,9 +151,9 @@ struct inside {
     char *root;
     bool has_codexpro, has_docker, has_git, has_sudo, is_checkout;
 };
-void inside_words(struct words *words, const char *name, const char *marker);
-int inside_read(const struct call_result *result, const char *marker, struct inside *ret, struct error *err);
-void inside_free(struct inside *inside);
+void sbx_inside_words(struct words *words, const char *name, const char *marker);
+int sbx_inside_read(const struct call_result *result, const char *marker, struct inside *ret, struct error *err);
+void sbx_inside_free(struct inside *inside);
 
 // ---- runtime.c ------------------------------------------------------------------------------------------------------
 struct creation;
@@ -185,17 +188,17 @@ bool sbx_runtime_runs(const struct runtime *runtime); // made, not being removed
 // ---- create.c -------------------------------------------------------------------------------------------------------
 void sbx_create(struct driver *driver, const struct driver_spec *spec, driver_created_fn done, driver_died_fn died, void *arg);
 void sbx_create_cancel(struct creation *creation); // it ends soon, and then calls sbx_remove_creation_ended
-int place_check_path(const char *path, struct error *err);                                   // can sbx be told this path?
-int place_check(const char *path, int64_t device, int64_t inode, bool is_after, struct error *err); // is it what was approved?
-int place_check_checkout(const char *path, struct error *err);                               // can --clone be used on it?
-void facts_describe(struct driver *driver, const char *template_name, struct capability_list *ret);
-void facts_fill(const struct inside *inside, const char *template_name, struct driver_facts *ret); // borrows both
-void facts_free(struct driver_facts *facts);
+int sbx_place_check_path(const char *path, struct error *err);                                   // can sbx be told this path?
+int sbx_place_check(const char *path, int64_t device, int64_t inode, bool is_after, struct error *err); // is it what was approved?
+int sbx_place_check_checkout(const char *path, struct error *err);                               // can --clone be used on it?
+void sbx_facts_describe(struct driver *driver, const char *template_name, struct capability_list *ret);
+void sbx_facts_fill(const struct inside *inside, const char *template_name, struct driver_facts *ret); // borrows both
+void sbx_facts_free(struct driver_facts *facts);
 
 // ---- clone_remote.c: what Docker Sandboxes leaves in the host repository of a clone ---------------------------------
-int clone_note(struct sbx *sbx, const char *name, const char *source, struct error *err); // before the create
+int sbx_clone_note(struct sbx *sbx, const char *name, const char *source, struct error *err); // before the create
 // Removes the remote sandbox-NAME where the note says, and the note. done may run before the return.
-void clone_forget(struct sbx *sbx, const char *name, void (*done)(void *arg, const struct error *err), void *arg);
+void sbx_clone_forget(struct sbx *sbx, const char *name, void (*done)(void *arg, const struct error *err), void *arg);
 
 // ---- session.c, held.c ----------------------------------------------------------------------------------------------
 void sbx_session_start(struct driver *driver, const char *name, driver_session_fn done, void *arg);
@@ -204,16 +207,16 @@ struct held_streams {
     int input_fd, output_fd, error_fd;
 };
 // Starts `sbx WORDS…` and holds it, with pipes as its streams. started comes once, later, with the streams (handed over) or an
-// error that ends it; then ended, once. After held_process_free neither comes.
+// error that ends it; then ended, once. After sbx_held_free neither comes.
 struct held_events {
     void (*started)(void *arg, const struct held_streams *streams, const struct error *err);
     void (*ended)(void *arg, int exit_code);
     void *arg;
 };
 // Takes over words and environment (NULL: the driver's own).
-struct held *held_start(struct sbx *sbx, struct words *words, char **environment, const struct held_events *events);
-void held_process_free(struct held *held);                             // kills the client if it still runs; NULL allowed
-void held_wait_all(struct sbx *sbx);                           // at the driver's end, off the loop: until all are reaped
+struct held *sbx_held_start(struct sbx *sbx, struct words *words, char **environment, const struct held_events *events);
+void sbx_held_free(struct held *held);                             // kills the client if it still runs; NULL allowed
+void sbx_held_wait_all(struct sbx *sbx);                           // at the driver's end, off the loop: until all are reaped
 
 // ---- ports.c --------------------------------------------------------------------------------------------------------
 void sbx_ports_publish(struct driver *driver, const char *name, int port, driver_port_fn done, void *arg);

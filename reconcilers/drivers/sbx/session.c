@@ -64,7 +64,7 @@ static void start_free(struct sbx_session_start *start)
 {
     loop_cancel(TAKE_PTR(start->timer));
     close_streams(start);
-    held_process_free(start->held);
+    sbx_held_free(start->held);
     buffer_free(&start->preamble);
     wipe(start->token);
     free(start);
@@ -274,7 +274,7 @@ static void begin_held(struct sbx_session_start *start)
     }
     sbx_words_add_all(&words, texts);
     add_command(start, &words);
-    start->held = held_start(start->sbx, &words, start->token ? environment_with(start->sbx, start->token) : NULL, &events);
+    start->held = sbx_held_start(start->sbx, &words, start->token ? environment_with(start->sbx, start->token) : NULL, &events);
 }
 
 // ---- before the command ------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ static int find_port(const struct port_row_list *rows, struct error *err)
         const struct port_row *row = &rows->items[i];
         if (row->sandbox_port != SBX_CODEXPRO_PORT)
             continue;
-        if (!port_row_is_loopback(row))
+        if (!sbx_port_row_is_loopback(row))
             return error_set(err, ERROR_REFUSED, "look at: sbx ports", "the tool server's port was published on %s instead of loopback", row->host_ip);
         if (strcmp(row->host_ip, "127.0.0.1") == 0)
             found = row->host_port;
@@ -355,7 +355,7 @@ static void on_ports(void *arg, const struct call_result *result)
     CLEANUP_FREE struct port_row_list *rows = mem_alloc(sizeof(*rows));
     if (!settle_call(start, result, "the tool server's port cannot be looked up"))
         return;
-    int port = sbx_call_json(result, &json, &err) < 0 || port_rows_read(json, rows, &err) < 0 ? -1 : find_port(rows, &err);
+    int port = sbx_call_json(result, &json, &err) < 0 || sbx_port_rows_read(json, rows, &err) < 0 ? -1 : find_port(rows, &err);
     if (port == 0 && !start->is_published) {
         publish_port(start);
         return;

@@ -23,32 +23,32 @@ struct version_waiter {
     void *arg;
 };
 
-const char *version_flag(enum feature feature)
+const char *sbx_version_flag(enum feature feature)
 {
     return features[feature].flag;
 }
 
-bool version_has(const struct sbx *sbx, enum feature feature)
+bool sbx_version_has(const struct sbx *sbx, enum feature feature)
 {
-    return version_compare(&sbx->version, &features[feature].since) >= 0 && !sbx->is_refused[feature];
+    return sbx_version_compare(&sbx->version, &features[feature].since) >= 0 && !sbx->is_refused[feature];
 }
 
-int version_check(const struct version *version, struct error *err)
+int sbx_version_check(const struct version *version, struct error *err)
 {
     char has[VERSION_TEXT_SIZE], needs[VERSION_TEXT_SIZE];
-    version_format(version, has);
-    version_format(&minimum, needs);
-    if (version_compare(version, &minimum) >= 0)
+    sbx_version_format(version, has);
+    sbx_version_format(&minimum, needs);
+    if (sbx_version_compare(version, &minimum) >= 0)
         return 0;
     return error_set(err, ERROR_UNSUPPORTED, "install a newer Docker Sandboxes", "sbx is version %s, and chat2shell needs %s or newer", has, needs);
 }
 
-void version_forget(struct sbx *sbx)
+void sbx_version_forget(struct sbx *sbx)
 {
     sbx->version = (struct version){0};
 }
 
-bool version_drop_refused(struct sbx *sbx, const struct call_result *result)
+bool sbx_version_drop_refused(struct sbx *sbx, const struct call_result *result)
 {
     for (int i = 0; i < FEATURE_COUNT; i++)
         if (!sbx->is_refused[i] && sbx_call_says_unknown_flag(result, features[i].flag)) {
@@ -79,7 +79,7 @@ static void on_version(void *arg, const struct call_result *result)
     sbx->version_call = NULL;
     if (sbx_call_judge(result, &err) < 0) {
         answer_all(sbx, NULL, &err);
-    } else if (version_parse(result->printed, &version, NULL) < 0 && version_parse(result->errors, &version, NULL) < 0) {
+    } else if (sbx_version_parse(result->printed, &version, NULL) < 0 && sbx_version_parse(result->errors, &version, NULL) < 0) {
         error_set(&err, ERROR_UNAVAILABLE, "run: sbx version", "`sbx version` told no version");
         answer_all(sbx, NULL, &err);
     } else {
@@ -89,7 +89,7 @@ static void on_version(void *arg, const struct call_result *result)
     }
 }
 
-void version_ask(struct sbx *sbx, version_fn done, void *arg)
+void sbx_version_ask(struct sbx *sbx, version_fn done, void *arg)
 {
     if (sbx->version.major || sbx->version.minor) {
         struct version known = sbx->version;
@@ -106,7 +106,7 @@ void version_ask(struct sbx *sbx, version_fn done, void *arg)
     sbx->version_call = sbx_call_start(sbx, &options, on_version, sbx);
 }
 
-void version_leave(struct sbx *sbx, void *arg)
+void sbx_version_leave(struct sbx *sbx, void *arg)
 {
     for (struct version_waiter *at = sbx->version_waiters; at; at = at->next)
         if (at->arg == arg)
