@@ -1,11 +1,13 @@
 #include "api/guest/bridge.h"
 #include "api/guest/tool.h"
 #include "controller/base/memory.h"
+#include "controller/base/utf8.h"
 #include <errno.h>
 #include <linux/openat2.h>
 #include <string.h>
 
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
+#define MAX_LINE_CHARS 120
 #define HINT_LINK "remove the link; the planning files are kept in a directory of their own"
 
 // Name and first content.
@@ -118,4 +120,30 @@ int bridge_make_files(int dir, struct error *err)
         if (make_file(dir, usual_files[i][0], usual_files[i][1], err) < 0)
             return -1;
     return 0;
+}
+
+char *bridge_fold_line(const char *text)
+{
+    struct buffer line = BUFFER_INIT(4 * MAX_LINE_CHARS + 8);
+    size_t chars = 0;
+    while (text && *text && chars < MAX_LINE_CHARS) {
+        size_t blanks = strspn(text, " \t\r\n\v\f");
+        if (blanks && line.len && text[blanks]) {
+            buffer_append_char(&line, ' ');
+            chars++;
+        }
+        text += blanks;
+        size_t n = utf8_char_len(text, strnlen(text, 4), NULL);
+        if (!*text || !n || chars == MAX_LINE_CHARS)
+            break;
+        buffer_append(&line, text, n);
+        text += n;
+        chars++;
+    }
+    while (line.len && line.data[line.len - 1] == ' ')
+        line.len--;
+    if (line.len)
+        return buffer_take_string(&line);
+    buffer_free(&line);
+    return NULL;
 }

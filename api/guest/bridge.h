@@ -27,3 +27,7 @@ int bridge_open_file(int dir, const char *path, int flags, int *ret_fd, struct e
 int bridge_replace(int dir, const char *path, const char *bytes, size_t len, struct error *err);
 int bridge_append(int dir, const char *path, const char *bytes, size_t len,
                   struct error *err); // made if missing
+
+// A heading or a name in one line: blanks folded, at most 120 characters. The caller's; NULL if nothing is
+// left.
+char *bridge_fold_line(const char *text);

@@ -6,11 +6,9 @@
 #include "api/guest/tool.h"
 #include "controller/base/memory.h"
 #include "controller/base/time.h"
-#include "controller/base/utf8.h"
 #include <ctype.h>
 #include <string.h>
 
-#define MAX_TITLE_CHARS 120
 #define MAX_AGENT_CHARS 64
 #define DEFAULT_TITLE "Agent implementation plan"
 
@@ -57,33 +55,6 @@ static void free_handoff(struct handoff *handoff)
     free(handoff->title);
 }
 
-// One line: blanks folded, at most MAX_TITLE_CHARS characters. NULL if nothing is left.
-static char *fold_line(const char *text)
-{
-    struct buffer line = BUFFER_INIT(4 * MAX_TITLE_CHARS + 8);
-    size_t chars = 0;
-    while (text && *text && chars < MAX_TITLE_CHARS) {
-        size_t blanks = strspn(text, " \t\r\n\v\f");
-        if (blanks && line.len && text[blanks]) {
-            buffer_append_char(&line, ' ');
-            chars++;
-        }
-        text += blanks;
-        size_t n = utf8_char_len(text, strnlen(text, 4), NULL);
-        if (!*text || !n || chars == MAX_TITLE_CHARS)
-            break;
-        buffer_append(&line, text, n);
-        text += n;
-        chars++;
-    }
-    while (line.len && line.data[line.len - 1] == ' ')
-        line.len--;
-    if (line.len)
-        return buffer_take_string(&line);
-    buffer_free(&line);
-    return NULL;
-}
-
 static int read_agent(const char *given, char **ret, struct error *err)
 {
     CLEANUP_FREE char *agent = mem_strdup(given);
@@ -121,9 +92,9 @@ static int read_args(const json_t *arguments, struct handoff *handoff, struct er
         return guest_tool_fail(err, NULL, "plan must not be empty.");
     if (read_agent(json_get_text(arguments, "agent"), &handoff->agent, err) < 0)
         return -1;
-    handoff->agent_name = fold_line(json_get_text(arguments, "agent_name"));
-    handoff->model = fold_line(json_get_text(arguments, "model"));
-    handoff->title = fold_line(json_get_text(arguments, "title"));
+    handoff->agent_name = bridge_fold_line(json_get_text(arguments, "agent_name"));
+    handoff->model = bridge_fold_line(json_get_text(arguments, "model"));
+    handoff->title = bridge_fold_line(json_get_text(arguments, "title"));
     if (!handoff->agent_name)
         handoff->agent_name = default_name(handoff->agent);
     if (!handoff->title)

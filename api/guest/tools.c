@@ -22,6 +22,7 @@ extern const struct tool guest_tool_bash;
 extern const struct tool guest_tool_show_changes;
 extern const struct tool guest_tool_read_handoff;
 extern const struct tool guest_tool_wait_for_handoff;
+extern const struct tool guest_tool_export_pro_context;
 extern const struct tool guest_tool_handoff_to_agent;
 
 const struct tool *const guest_tools[] = {
@@ -40,6 +41,7 @@ const struct tool *const guest_tools[] = {
     &guest_tool_show_changes,
     &guest_tool_read_handoff,
     &guest_tool_wait_for_handoff,
+    &guest_tool_export_pro_context,
     &guest_tool_handoff_to_agent,
     NULL,
 };

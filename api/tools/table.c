@@ -27,6 +27,7 @@ const struct tool tools[] = {
     {"show_changes", TOOL_FORWARDS, tool_run_forwarded},
     {"read_handoff", TOOL_FORWARDS, tool_run_forwarded},
     {"wait_for_handoff", TOOL_FORWARDS, tool_run_forwarded_wait},
+    {"export_pro_context", TOOL_FORWARDS, tool_run_forwarded},
     {"handoff_to_agent", TOOL_FORWARDS, tool_run_forwarded},
 };
 const size_t tool_count = ARRAY_LEN(tools);
