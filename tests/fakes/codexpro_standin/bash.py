@@ -15,6 +15,7 @@ GRACE_S = 1.5
 READ_BYTES = 65536
 # Failures to start that are told with the program's name; others without.
 NAMED_FAILURES = (errno.ENOENT, errno.EACCES, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
+BLANKS = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
 
 def usable_directory(path):
@@ -23,17 +24,23 @@ def usable_directory(path):
 
 
 def home_directory(environment):
-    for path in (environment.get("USERPROFILE"), environment.get("HOME"), os.path.expanduser("~")):
+    for path in (environment.get("USERPROFILE"), environment.get("HOME")):
         if usable_directory(path):
             return usable_directory(path)
-    return "/"
+    return os.path.abspath(os.path.expanduser("~"))
+
+
+def any_temporary(environment):
+    """The first that is named, whatever it is."""
+    named = [environment[name] for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name)] + ["/tmp"]
+    return named[0].rstrip("/") or "/"
 
 
 def make_environment(settings):
     given = {name: text for name, text in settings.environment.items() if not name.startswith("CODEXPRO_STANDIN_")}
     if settings.inherit_env:
         return {**given, "NO_COLOR": "1", "CI": given.get("CI", "1")}
-    temporary = usable_directory(given.get("TMPDIR")) or usable_directory(given.get("TMP")) or given.get("TEMP") or "/tmp"
+    temporary = usable_directory(given.get("TMPDIR")) or usable_directory(given.get("TMP")) or any_temporary(given)
     return {
         "PATH": given.get("PATH", "/usr/local/bin:/usr/bin:/bin"), "HOME": home_directory(given),
         "USER": given.get("USER", given.get("USERNAME", "")), "SHELL": given.get("SHELL", "/bin/bash"), "TMPDIR": temporary,
@@ -43,7 +50,7 @@ def make_environment(settings):
 
 def check_session(settings, given):
     """The server's bash session id, if the call may use it."""
-    own, given = settings.bash_session_id, (given or "").strip()
+    own, given = settings.bash_session_id, (given or "").strip(BLANKS)
     if own and not given and settings.require_bash_session:
         raise PathError(f'bash session id is required. Retry with session_id="{own}".')
     if own and given and given != own:
@@ -138,6 +145,14 @@ class Run:
                 pass
 
 
+def how_it_ended(status):
+    """(exit code, name of the signal). A signal without a name of its own looks like success."""
+    if status >= 0:
+        return status, None
+    is_named = -status < signal.SIGRTMIN
+    return (None, signal.Signals(-status).name) if is_named else (0, None)
+
+
 def cut(text, max_bytes):
     data = to_utf8(text)
     if len(data) <= max_bytes:
@@ -169,7 +184,7 @@ def describe(result, transcript):
 def run(settings, arguments):
     """(text, fields) of one call."""
     command = arguments["command"]
-    if not command.strip():
+    if not command.strip(BLANKS):
         raise PathError("command is required.")
     session = check_session(settings, arguments.get("session_id"))
     check_mode(settings, command)
@@ -185,10 +200,9 @@ def run(settings, arguments):
         watched.kept["stderr"] += f"\n[codexpro] Command timed out after {timeout_ms} ms."
     out, out_cut = cut(mask(watched.kept["stdout"]), settings.max_output_bytes)
     err, err_cut = cut(mask(watched.kept["stderr"]), settings.max_output_bytes)
-    code = child.returncode
+    code, signal_name = how_it_ended(child.returncode)
     result = {
-        "command": command, "cwd": relative, "exitCode": code if code >= 0 else None,
-        "signal": signal.Signals(-code).name if code < 0 else None, "durationMs": int((time.monotonic() - start) * 1000),
+        "command": command, "cwd": relative, "exitCode": code, "signal": signal_name, "durationMs": int((time.monotonic() - start) * 1000),
         "stdout": out, "stderr": err, "truncated": out_cut or err_cut,
     }
     if session:

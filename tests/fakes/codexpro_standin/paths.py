@@ -51,7 +51,8 @@ def is_inside(path, root):
 def resolve_for_reading(root, given, globs):
     """(absolute path, path relative to the root), or PathError."""
     if "\0" in given:
-        raise ToolError("TypeError: The argument 'path' must be a string without null bytes.")
+        shown = os.path.join(root, given).replace("\0", "\\x00")
+        raise ToolError(f"TypeError: The property 'options.cwd' must be a string, Uint8Array, or URL without null bytes. Received '{shown}'")
     expanded = os.path.expanduser(given) if given == "~" or given.startswith("~/") else given
     path = os.path.normpath(os.path.join(root, expanded or "."))
     real = os.path.realpath(path) if os.path.exists(path) else None

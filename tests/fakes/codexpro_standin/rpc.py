@@ -15,8 +15,14 @@ class RpcError(Exception):
         self.code = code
 
 
+LARGEST_ID = 2 ** 53 - 1
+
+
 def is_id(value):
-    return isinstance(value, str) or (isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer())
+    """Text, or a whole number that the server's language holds exactly."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return False
+    return isinstance(value, str) or (abs(value) <= LARGEST_ID and float(value).is_integer())
 
 
 def has_only(message, *names):
@@ -24,7 +30,9 @@ def has_only(message, *names):
 
 
 def has_params(message):
-    return "params" not in message or isinstance(message["params"], dict)
+    """No parameters, or an object whose `_meta`, if there is one, is an object, too."""
+    params = message.get("params", {})
+    return isinstance(params, dict) and isinstance(params.get("_meta", {}), dict)
 
 
 def is_request(message):
@@ -57,8 +65,15 @@ def is_initialize(message):
             and isinstance(client.get("name"), str) and isinstance(client.get("version"), str))
 
 
+# What initialize must have: (path, type).
+INITIALIZE_FIELDS = ((("protocolVersion",), "string"), (("capabilities",), "object"), (("clientInfo",), "object"))
+
+
 def initialize(params, tools, session):
-    asked = params.get("protocolVersion")
+    wrong = [issue(wanted, ["params", *path], params or {}, path[-1]) for path, wanted in INITIALIZE_FIELDS if type_of((params or {}).get(path[-1])) != wanted]
+    if wrong:
+        raise RpcError(-32603, json.dumps(wrong, indent=2))
+    asked = params["protocolVersion"]
     return {
         "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
         "capabilities": {"resources": {"listChanged": True}, "tools": {"listChanged": True}},
@@ -66,20 +81,24 @@ def initialize(params, tools, session):
     }
 
 
-def issue(wanted, path, value, is_given):
-    problem = [{"expected": wanted, "code": "invalid_type", "path": path,
-                "message": f"Invalid input: expected {wanted}, received {type_of(value) if is_given else 'undefined'}"}]
-    return RpcError(-32603, json.dumps(problem, indent=2))
+def issue(wanted, path, holder, name):
+    """What is wrong with a member of an object."""
+    got = type_of(holder[name]) if name in holder else "undefined"
+    return {"expected": wanted, "code": "invalid_type", "path": path, "message": f"Invalid input: expected {wanted}, received {got}"}
+
+
+def refuse(*issue_arguments):
+    return RpcError(-32603, json.dumps([issue(*issue_arguments)], indent=2))
 
 
 def call_tool(params, tools, session):
     if params is None:
-        raise issue("object", ["params"], None, False)
+        raise refuse("object", ["params"], {}, "params")
     if not isinstance(params.get("name"), str):
-        raise issue("string", ["params", "name"], params.get("name"), "name" in params)
+        raise refuse("string", ["params", "name"], params, "name")
     if not isinstance(params.get("arguments", {}), dict):
-        raise issue("record", ["params", "arguments"], params["arguments"], True)
-    return tools.call(params["name"], params.get("arguments", {}), session.guest)
+        raise refuse("record", ["params", "arguments"], params, "arguments")
+    return tools.call(params["name"], params.get("arguments"), session.guest)
 
 
 METHODS = {
@@ -94,13 +113,14 @@ METHODS = {
 
 def handle(request, tools, session):
     """The answer to one request."""
+    request_id = int(request["id"]) if isinstance(request["id"], float) else request["id"]
     method = METHODS.get(request["method"])
     try:
         if not method:
             raise RpcError(-32601, "Method not found")
-        return {"result": method(request.get("params"), tools, session), "jsonrpc": "2.0", "id": request["id"]}
+        return {"result": method(request.get("params"), tools, session), "jsonrpc": "2.0", "id": request_id}
     except RpcError as why:
-        return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": why.code, "message": str(why)}}
+        return {"jsonrpc": "2.0", "id": request_id, "error": {"code": why.code, "message": str(why)}}
 
 
 def notify(message, session):

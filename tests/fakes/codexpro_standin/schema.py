@@ -50,21 +50,23 @@ def type_of(value):
     return "object"
 
 
+def options_of(schema):
+    return " | ".join(f"'{option}'" for option in schema["enum"])
+
+
 def wrong_type(schema, value):
-    wanted, got = schema["type"], type_of(value)
-    is_number = wanted in ("integer", "number")
-    if got != ("number" if is_number else wanted):
-        return f"Expected {'number' if is_number else wanted}, received {got}"
-    if wanted == "integer" and isinstance(value, float) and not value.is_integer():
-        return "Expected integer, received float"
-    return None
+    wanted, got = "number" if schema["type"] == "integer" else schema["type"], type_of(value)
+    if got == wanted:
+        return None
+    return f"Expected {options_of(schema) if 'enum' in schema else wanted}, received {got}"
 
 
 def wrong_value(schema, value):
     """All that is wrong with a value of the right type."""
-    if value is not None and "enum" in schema and value not in schema["enum"]:
-        options = " | ".join(f"'{option}'" for option in schema["enum"])
-        yield f"Invalid enum value. Expected {options}, received '{value}'"
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"Invalid enum value. Expected {options_of(schema)}, received '{value}'"
+    if schema["type"] == "integer" and isinstance(value, float) and not value.is_integer():
+        yield "Expected integer, received float"
     if "minimum" in schema and value < schema["minimum"]:
         yield f"Number must be greater than or equal to {schema['minimum']}"
     if "maximum" in schema and value > schema["maximum"]:
@@ -97,8 +99,11 @@ def issues_of_object(properties, required, given, prefix):
 
 
 def check(tool, given):
-    """(arguments without unknown ones, text of what is wrong or None)."""
-    issues = list(issues_of_object(tool["arguments"], tool["required"], given, ""))
+    """(arguments without unknown ones, text of what is wrong or None). No arguments at all are wrong for every tool."""
+    if given is None:
+        issues = ["Required" if tool["arguments"] else "Invalid input: expected object, received undefined"]
+    else:
+        issues = list(issues_of_object(tool["arguments"], tool["required"], given, ""))
     if issues:
         return None, f"MCP error -32602: Input validation error: Invalid arguments for tool {tool['name']}: " + "\n".join(issues)
     kept = {name: value for name, value in given.items() if name in tool["arguments"]}

@@ -1,5 +1,6 @@
 """The HTTP server: routes, tokens, bodies, sessions; one thread a connection, one more a request."""
 import hmac
+import html
 import http.server
 import json
 import socket
@@ -11,7 +12,6 @@ import urllib.parse
 import zlib
 
 from . import rpc, wrong
-from .text import from_utf8
 from .wire import BASE, ClientGone, Wire, date, head
 
 MAX_BODY = 20 * 1024 * 1024
@@ -25,6 +25,10 @@ ICON = '<svg xmlns="http://www.w3.org/2000/svg"/>\n'
 
 class Refused(Exception):
     """An answer that ends the request: (status, JSON-RPC code, sentence)."""
+
+
+class Rejected(Refused):
+    """The same, from the layer below, which writes its head another way."""
 
 
 class Doorkeeper:
@@ -41,7 +45,7 @@ class Doorkeeper:
     def admits(self, authorization, query):
         if not self.token:
             return True
-        scheme, _, bearer = (authorization or "").strip().partition(" ")
+        scheme, bearer = [*(authorization or "").strip().split(None, 1), "", ""][:2]
         values = query.get("codexpro_token") or query.get("token") or []
         return (scheme.lower() == "bearer" and self.is_right(bearer.strip())) or (len(values) == 1 and self.is_right(values[0]))
 
@@ -100,8 +104,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.is_body_read = False
         try:
             self.route()
+        except Rejected as why:
+            self.wire.send_rejection(*why.args, is_head=self.command == "HEAD")
         except Refused as why:
-            self.wire.send_error(*why.args)
+            self.wire.send_error(*why.args, is_head=self.command == "HEAD")
         except Answered:
             pass
         if not self.is_body_read and (self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers):
@@ -127,7 +133,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return pages[self.path_only]()
         if self.path_only == "/mcp" and self.command in ("POST", "GET", "DELETE", "HEAD"):
             return {"POST": self.answer_post, "GET": self.answer_get, "DELETE": self.answer_delete, "HEAD": self.answer_head}[self.command]()
-        path = self.path.partition("?")[0].replace("&", "&amp;").replace("<", "&lt;")
+        path = html.escape(urllib.parse.quote(self.path.partition("?")[0], safe="/%!$&'()*+,;=:@~"))
         text = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Error</title>\n</head>\n<body>\n<pre>Cannot {self.command} {path}</pre>\n</body>\n</html>\n'
         return self.send_page(text, status=404)
 
@@ -185,10 +191,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 while self.rfile.readline(65537) not in (b"\r\n", b"\n", b""):
                     pass
                 return data
-            if len(data) + size > MAX_BODY:
-                self.close_connection = True
-                raise Refused(413, -32000, "Payload too large.")
-            data += self.rfile.read(size)
+            if len(data) <= MAX_BODY:
+                data += self.rfile.read(size)
+            else:
+                self.skip(size)
             self.rfile.readline(1000)
 
     def read_body(self):
@@ -201,28 +207,50 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             length = int(self.headers["Content-Length"])
             if length > MAX_BODY:
-                self.close_connection = True
+                self.skip(length)
                 raise Refused(413, -32000, "Payload too large.")
             data = self.rfile.read(length)
             if len(data) < length:
                 raise ClientGone
+        if len(data) > MAX_BODY:
+            raise Refused(413, -32000, "Payload too large.")
         return self.decompress(data)
+
+    def skip(self, length):
+        """A body that is too large is read to its end before it is refused."""
+        while length > 0:
+            piece = self.rfile.read(min(length, 65536))
+            if not piece:
+                raise ClientGone
+            length -= len(piece)
 
     def decompress(self, data):
         encoding = (self.headers.get("Content-Encoding") or "identity").lower()
         if encoding == "identity":
             return data
         if encoding not in ("gzip", "deflate"):
-            self.send_page(f"unsupported content encoding {encoding}", status=415)
-            raise Answered
+            raise self.page(415, f"unsupported content encoding {encoding}")
         stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
         try:
             data = stream.decompress(data, MAX_BODY + 1)
         except zlib.error as why:
-            raise Refused(400, -32700, "Parse error.") from why
+            raise self.page(400, str(why)) from why
         if len(data) > MAX_BODY:
             raise Refused(413, -32000, "Payload too large.")
         return data
+
+    def page(self, status, text):
+        self.send_page(text, status=status)
+        return Answered()
+
+    def decode(self, data):
+        charset = (self.headers.get_content_charset() or "utf-8").lower()
+        if not charset.startswith("utf-"):
+            raise self.page(415, f"unsupported charset {charset}")
+        try:
+            return data.decode(charset, "replace").removeprefix("\ufeff")
+        except LookupError as why:
+            raise self.page(415, f"unsupported charset {charset}") from why
 
     def is_json(self):
         kind = (self.headers.get("Content-Type") or "").split(";")[0].strip().lower()
@@ -236,7 +264,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not data:
             return {}
         try:
-            value = json.loads(from_utf8(data), parse_constant=self.refuse_constant)
+            value = json.loads(self.decode(data), parse_constant=self.refuse_constant)
         except (ValueError, RecursionError) as why:
             raise Refused(400, -32700, "Parse error.") from why
         if not isinstance(value, (dict, list)):
@@ -261,14 +289,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         asked = self.headers.get("MCP-Protocol-Version")
         if asked is not None and asked not in rpc.VERSIONS:
             known = ", ".join(rpc.VERSIONS)
-            raise Refused(400, -32000, f"Bad Request: Unsupported protocol version: {asked} (supported versions: {known})")
+            raise Rejected(400, -32000, f"Bad Request: Unsupported protocol version: {asked} (supported versions: {known})")
 
     def check_media(self):
         accepts = self.headers.get("Accept") or ""
         if "application/json" not in accepts or "text/event-stream" not in accepts:
-            raise Refused(406, -32000, "Not Acceptable: Client must accept both application/json and text/event-stream")
+            raise Rejected(406, -32000, "Not Acceptable: Client must accept both application/json and text/event-stream")
         if not self.is_json():
-            raise Refused(415, -32000, "Unsupported Media Type: Content-Type must be application/json")
+            raise Rejected(415, -32000, "Unsupported Media Type: Content-Type must be application/json")
 
     def answer_post(self):
         faults = self.server.faults
@@ -285,9 +313,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         session = None if is_new else self.find_session()
         self.check_media()
         if body is None or not all(rpc.is_message(message) for message in messages):
-            raise Refused(400, -32700, "Parse error: Invalid JSON-RPC message" if body is not None else "Parse error: Invalid JSON")
+            raise Rejected(400, -32700, "Parse error: Invalid JSON-RPC message" if body is not None else "Parse error: Invalid JSON")
         if session and any(rpc.is_initialize(message) for message in messages):
-            raise Refused(400, -32600, "Invalid Request: Server already initialized")
+            raise Rejected(400, -32600, "Invalid Request: Server already initialized")
         if session:
             self.check_version()
         return self.serve(session or self.server.sessions.create(), messages, is_call)
@@ -343,11 +371,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer_get(self):
         session = self.find_session()
         if "text/event-stream" not in (self.headers.get("Accept") or ""):
-            raise Refused(406, -32000, "Not Acceptable: Client must accept text/event-stream")
+            raise Rejected(406, -32000, "Not Acceptable: Client must accept text/event-stream")
         self.check_version()
         stream = session.listen()
         if not stream:
-            raise Refused(409, -32000, "Conflict: Only one SSE stream is allowed per session")
+            raise Rejected(409, -32000, "Conflict: Only one SSE stream is allowed per session")
         try:
             self.wire.send_stream(stream, session.id)
         finally:
@@ -361,7 +389,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer_head(self):
         self.find_session()
-        raise Refused(405, -32000, "Method not allowed.")
+        raise Rejected(405, -32000, "Method not allowed.")
 
 
 class Answered(Exception):

@@ -29,6 +29,10 @@ def date():
     return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
 
 
+def tail():
+    return [("Date", date()), ("Connection", "keep-alive"), ("Keep-Alive", "timeout=5")]
+
+
 def event(message):
     return b"event: message\ndata: " + to_json(message) + b"\n\n"
 
@@ -139,7 +143,7 @@ class Wire:
             messages.append(message)
 
     def send_whole(self, headers, body, status=200):
-        self.send(head(status, headers + [("Content-Length", len(body)), ("Date", date()), ("Connection", "keep-alive"), ("Keep-Alive", "timeout=5")]) + body)
+        self.send(head(status, headers + [("Content-Length", len(body))] + tail()) + body)
 
     def send_json(self, value, status=200, more=()):
         self.send_whole(BASE + [("Cache-Control", "no-store")] + PRIVATE + list(more) + [("Content-Type", "application/json; charset=utf-8")],
@@ -148,10 +152,18 @@ class Wire:
     def send_text(self, text, status, more=(), kind="text/html; charset=utf-8"):
         self.send_whole(BASE + [("Cache-Control", "no-store")] + PRIVATE + list(more) + [("Content-Type", kind)], text.encode(), status)
 
-    def send_error(self, status, code, message):
-        self.send_json({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": None}, status)
+    def send_error(self, status, code, message, is_head=False):
+        self._send_error(status, code, message, ("Content-Type", "application/json; charset=utf-8"), is_head)
+
+    def send_rejection(self, status, code, message, is_head=False):
+        more = [("Allow", "GET, POST, DELETE")] if status == 405 else []
+        self._send_error(status, code, message, ("content-type", "application/json"), is_head, more)
+
+    def _send_error(self, status, code, message, kind, is_head, more=()):
+        body = to_json({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": None})
+        headers = BASE + [("Cache-Control", "no-store")] + PRIVATE + list(more) + [kind, ("Content-Length", len(body))] + tail()
+        self.send(head(status, headers) + (b"" if is_head else body))
 
     def send_nothing(self, status):
-        headers = BASE + [("Cache-Control", "no-store")] + PRIVATE + [("Date", date()), ("Connection", "keep-alive"), ("Keep-Alive", "timeout=5"),
-                                                                     ("Transfer-Encoding", "chunked")]
+        headers = BASE + [("Cache-Control", "no-store")] + PRIVATE + tail() + [("Transfer-Encoding", "chunked")]
         self.send(head(status, headers) + b"0\r\n\r\n")
