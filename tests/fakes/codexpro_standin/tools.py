@@ -97,11 +97,17 @@ class Tools:
         result = guest.call(name, arguments)
         structured = result.get("structuredContent")
         if isinstance(structured, dict):
-            structured.update(codexpro_tool=name, codexpro_title=tool["title"])
+            structured = result["structuredContent"] = self._known_fields(tool, structured)
             for key in ("workspace_id", "selected_workspace_id"):
                 if key in structured:
                     structured[key] = self.id
         return result if result.get("isError") else {"_meta": {}, **result}
+
+    @staticmethod
+    def _known_fields(tool, structured):
+        """What the guest program tells beyond the contract stays here."""
+        kept = {key: value for key, value in structured.items() if key in tool["fields"] or key == "error"}
+        return {"codexpro_tool": tool["name"], "codexpro_title": tool["title"], **kept}
 
     def _server_config(self):
         s = self.settings
