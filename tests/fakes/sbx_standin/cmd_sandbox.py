@@ -2,10 +2,9 @@
 import json
 import os
 import re
-import socket
 import time
 
-from . import clone, execio, images, policy, ports, table, versions
+from . import clone, egress, execio, images, policy, ports, table, versions
 from .errors import ClientGone, CliError, not_found
 from .store import new_id, now
 
@@ -316,7 +315,7 @@ def execute(call, box, argv, extra, workdir, user, terminal, discard):
     uid, gid, home = find_user(user)
     with call.sandboxes.session(box, call) as running:
         record = call.store.sandbox(box.name) or {"env": {}, "clone": None, "workspaces": []}
-        environment = {"PATH": GUEST_PATH, "HOME": home, "USER": user.partition(":")[0], "HOSTNAME": box.name, "LANG": "C.UTF-8", **record["env"], **extra}
+        environment = {"PATH": GUEST_PATH, "HOME": home, "USER": user.partition(":")[0], "HOSTNAME": box.name, "LANG": "C.UTF-8", **egress.ENVIRONMENT, **record["env"], **extra}
         if terminal:
             environment.setdefault("TERM", call.environment.get("TERM", "xterm"))
         cwd = workdir or default_directory(record)
@@ -479,7 +478,7 @@ def publish(call, box, spec):
         for row in rows:
             try:
                 first = call.sandboxes.rows(box)[-1]["host_port"] if opened else row["host_port"]
-                call.sandboxes.open_row(box, row, first)
+                call.sandboxes.open_row(box, row, first, call)
             except CliError:
                 for other in opened:
                     call.sandboxes.close_row(box, other["key"])
@@ -490,17 +489,8 @@ def publish(call, box, spec):
             record["ports"] += opened
             call.store.save()
         live = [box.opened[row["key"]] for row in opened]
-        if call.fault("ports-dead"):
-            for row, handle in live:
-                deaden(call, handle)
     for row, _ in live:
         call.print(f"Published {ports.show(row)}")
-
-
-def deaden(call, handle):
-    """Listed, but nobody listens."""
-    listener = getattr(handle, "listener", None) or handle[0]
-    call.daemon.relay.run_there(lambda: listener.type == socket.SOCK_STREAM and listener.shutdown(socket.SHUT_RDWR))
 
 
 def unpublish(call, box, spec):

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from . import clone, ports, runtime, versions
+from . import clone, egress, ports, runtime, versions
 from .errors import CliError, not_found
 from .relay import GUEST_ADDRESS
 from .store import new_id, now
@@ -20,7 +20,7 @@ class Sandbox:
 
     def __init__(self, name):
         self.name, self.lock, self.runtime = name, threading.RLock(), None
-        self.sessions, self.idle_since, self.opened, self.removed = 0, None, {}, False
+        self.sessions, self.idle_since, self.opened, self.removed, self.egress = 0, None, {}, False, None
 
     @property
     def is_running(self):
@@ -125,6 +125,7 @@ class Sandboxes:
         root = self.root_of(record) + "/fs"
         runtime.write_etc(root, record["name"])
         box.runtime = runtime.Runtime(root, record, self.daemon.package_mounts() + clone.mounts(record), self.daemon.log_file)
+        box.egress = egress.Egress(self.daemon, record["name"], box.runtime)
         if record.get("clone"):
             clone.prepare(box.runtime, record)
         for row in list(record["ports"]):
@@ -137,14 +138,14 @@ class Sandboxes:
             return
         explicit = row["host_port"] and not call.fault("ports-renumber")
         try:
-            self.open_row(box, row, row["host_port"] if explicit else None)
+            self.open_row(box, row, row["host_port"] if explicit else None, call)
         except CliError as why:
             if not row.get("started"):
                 raise
             call.warn(f"WARNING: {why.text}")
         row["started"] = True
 
-    def open_row(self, box, row, port):
+    def open_row(self, box, row, port, call):
         for other in self.live_rows():
             if port and other["host_port"] == port and overlap(other, row):
                 shown = ports.show_address(row["host_ip"], port)
@@ -158,6 +159,8 @@ class Sandboxes:
         else:
             handle = self.daemon.relay.add(listener, lambda: connecting(running, row["sandbox_port"]))
         box.opened[row["key"]] = (live, handle)
+        if call.fault("ports-dead") and listener.type == socket.SOCK_STREAM:
+            self.daemon.relay.run_there(lambda: listener.shutdown(socket.SHUT_RDWR))
 
     def close_row(self, box, key):
         _, handle = box.opened.pop(key)
@@ -170,6 +173,9 @@ class Sandboxes:
         """Called with box.lock held: no process and no open port is left."""
         for key in list(box.opened):
             self.close_row(box, key)
+        if box.egress:
+            box.egress.close()
+            box.egress = None
         if box.runtime:
             box.runtime.close()
             box.runtime = None
