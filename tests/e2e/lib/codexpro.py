@@ -212,8 +212,8 @@ def shared(is_real):
         atexit.register(SHARED[is_real].__exit__)
     server = SHARED[is_real]
     subprocess.run(["chmod", "-R", "u+rwX", server.root], check=True)
-    shutil.rmtree(server.root)
-    os.mkdir(server.root)
+    for entry in os.scandir(server.root):
+        shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
     return server
 
 
