@@ -3,6 +3,7 @@
 #include "controller/base/fs.h"
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
+#include "reconcilers/drivers/sbx/sbx.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -69,7 +70,8 @@ static bool begins_with(const json_t *argv, const char *words)
     return strncmp(buffer_text(&text), words, strlen(words)) == 0;
 }
 
-size_t sbx_rig_count_calls(const struct driver_bench *bench, const char *words)
+// The recorded calls whose argv begins with these words.
+static size_t visit_calls(const struct driver_bench *bench, const char *words, int *ret_newest_pid)
 {
     CLEANUP_FREE char *path = mem_format("%s/" SANDBOXES_DIR "/sandboxes/sandboxd/calls.jsonl", bench->dir);
     FILE *file = fopen(path, "re");
@@ -78,12 +80,34 @@ size_t sbx_rig_count_calls(const struct driver_bench *bench, const char *words)
     while (file && getline(&line, &size, file) > 0) {
         CLEANUP_JSON json_t *call = NULL;
         const char *event = json_parse(line, strlen(line), &call, NULL) == 0 ? json_get_text(call, "event") : NULL;
-        count += event && strcmp(event, "start") == 0 && begins_with(json_object_get(call, "argv"), words);
+        if (!event || strcmp(event, "start") != 0 || !begins_with(json_object_get(call, "argv"), words))
+            continue;
+        count++;
+        *ret_newest_pid = (int)json_get_int(call, "client_pid", 0);
     }
     free(line);
     if (file)
         fclose(file);
     return count;
+}
+
+size_t sbx_rig_count_calls(const struct driver_bench *bench, const char *words)
+{
+    int pid;
+    return visit_calls(bench, words, &pid);
+}
+
+int sbx_rig_client_pid(const struct driver_bench *bench, const char *words)
+{
+    int pid = 0;
+    visit_calls(bench, words, &pid);
+    return pid;
+}
+
+void sbx_rig_hurry(struct driver_bench *bench)
+{
+    sbx_of(bench->driver)->deadlines = (struct sbx_deadlines){
+        .create_ms = 20000, .create_call_ms = 3000, .remove_call_ms = 3000, .call_ms = 3000, .session_ms = 10000, .second_look_ms = 500};
 }
 
 bool sbx_rig_has(const struct driver_bench *bench, const char *name)

@@ -122,7 +122,7 @@ static void on_deadline(void *arg)
     creation->timer = NULL;
     if (creation->err.code != ERROR_NONE)
         return; // it ends already
-    error_set(&creation->err, ERROR_TIMEOUT, "look at: sbx daemon status", "the sandbox was not made within %d s", SBX_CREATE_DEADLINE_MS / 1000);
+    error_set(&creation->err, ERROR_TIMEOUT, "look at: sbx daemon status", "the sandbox was not made within %lld s", (long long)creation->sbx->deadlines.create_ms / 1000);
     interrupt(creation);
 }
 
@@ -231,7 +231,7 @@ static int64_t remaining_ms(const struct creation *creation)
 static void begin_make(struct creation *creation)
 {
     int64_t left = remaining_ms(creation);
-    struct call_options options = {.subject = creation->name, .deadline_ms = left < SBX_CREATE_CALL_DEADLINE_MS ? left : SBX_CREATE_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = creation->name, .deadline_ms = left < creation->sbx->deadlines.create_call_ms ? left : creation->sbx->deadlines.create_call_ms};
     struct words *words = &options.words;
     sbx_words_add(words, "create");
     sbx_words_add(words, "--name");
@@ -315,7 +315,7 @@ static void on_looked(void *arg, const struct call_result *result)
 
 static void begin_look(struct creation *creation)
 {
-    struct call_options options = {.subject = creation->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = creation->name, .deadline_ms = creation->sbx->deadlines.call_ms};
     random_hex(creation->marker, INSIDE_MARKER_DIGITS);
     sbx_inside_words(&options.words, creation->name, creation->marker);
     creation->call = sbx_call_start(creation->sbx, &options, on_looked, creation);
@@ -387,7 +387,7 @@ static void begin(void *arg)
         fail(creation); // the runtime stays known as one that sbx never heard of
         return;
     }
-    creation->deadline = (struct boot_time){clock_boot(sbx->clock).ms + SBX_CREATE_DEADLINE_MS};
+    creation->deadline = (struct boot_time){clock_boot(sbx->clock).ms + sbx->deadlines.create_ms};
     creation->timer = loop_at(sbx->loop, creation->deadline, on_deadline, creation);
     begin_step(creation);
 }

@@ -49,7 +49,7 @@ static void on_asked_again(void *arg, const struct call_result *result)
 static void ask_again(struct denial *denial)
 {
     static const char *const texts[] = {"policy", "deny", "network", "--sandbox", NULL};
-    struct call_options options = {.subject = denial->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = denial->name, .deadline_ms = denial->sbx->deadlines.call_ms};
     sbx_words_add_all(&options.words, texts);
     sbx_words_add(&options.words, "%s", denial->name);
     sbx_words_add(&options.words, "%s,%s", sbx_denied_hosts[0], sbx_denied_hosts[1]);
@@ -79,7 +79,7 @@ static void on_looked(void *arg, const struct call_result *result)
 
 static void look(struct denial *denial)
 {
-    struct call_options options = {.subject = denial->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = denial->name, .deadline_ms = denial->sbx->deadlines.call_ms};
     sbx_words_add(&options.words, "policy");
     sbx_words_add(&options.words, "ls");
     sbx_words_add(&options.words, "%s", denial->name);

@@ -9,6 +9,9 @@
 #define POOL_DEADLINE_MS 60000
 #define FREE_DEADLINE_MS 4000 // of the one call that ends all sandboxes
 
+const struct sbx_deadlines sbx_default_deadlines = {
+    .create_ms = 120000, .create_call_ms = 90000, .remove_call_ms = 60000, .call_ms = 20000, .session_ms = 60000, .second_look_ms = 2000};
+
 // ---- list --------------------------------------------------------------------------------------------------------------
 
 struct list_call {
@@ -174,6 +177,7 @@ int driver_sbx_new(const struct driver_options *options, struct driver **ret, st
                         .program_dir = mem_strdup(options->program_dir),
                         .instance = mem_strdup_or_null(options->instance),
                         .environment = sbx_call_environment_new(),
+                        .deadlines = sbx_default_deadlines,
                         .clones_fd = -1};
     pthread_mutex_init(&sbx->jobs_lock, NULL);
     pthread_mutex_init(&sbx->calls_lock, NULL);

@@ -61,7 +61,7 @@ static void on_listed(void *arg, const struct call_result *result)
 static void start_batch(struct list_batch *batch)
 {
     static const char *const texts[] = {"ls", "--json", NULL};
-    struct call_options options = {.deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.deadline_ms = batch->sbx->deadlines.call_ms};
     sbx_words_add_all(&options.words, texts);
     batch->sbx->last_list = clock_boot(batch->sbx->clock);
     batch->call = sbx_call_start(batch->sbx, &options, on_listed, batch);

@@ -56,7 +56,7 @@ static void port_call_end(struct port_call *call, const struct error *err)
 
 void sbx_ports_ask(struct sbx *sbx, const char *name, call_done_fn done, void *arg, struct call **ret)
 {
-    struct call_options options = {.subject = name, .deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = name, .deadline_ms = sbx->deadlines.call_ms};
     sbx_words_add(&options.words, "ports");
     sbx_words_add(&options.words, "%s", name);
     sbx_words_add(&options.words, "--json");
@@ -81,7 +81,7 @@ static void publish_failed(struct port_call *call, struct error *err)
 static void ask_unpublish(struct port_call *call, const char *ip, call_done_fn done)
 {
     bool is_ipv6 = strchr(ip, ':') != NULL;
-    struct call_options options = {.subject = call->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = call->name, .deadline_ms = call->sbx->deadlines.call_ms};
     sbx_words_add(&options.words, "ports");
     sbx_words_add(&options.words, "%s", call->name);
     sbx_words_add(&options.words, "--unpublish");
@@ -177,7 +177,7 @@ static void try_publish(struct port_call *call)
         publish_failed(call, &err);
         return;
     }
-    struct call_options options = {.subject = call->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = call->name, .deadline_ms = call->sbx->deadlines.call_ms};
     sbx_words_add(&options.words, "ports");
     sbx_words_add(&options.words, "%s", call->name);
     sbx_words_add(&options.words, "--publish");

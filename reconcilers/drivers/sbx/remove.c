@@ -5,8 +5,6 @@
 #include "reconcilers/drivers/sbx/sbx.h"
 #include <string.h>
 
-#define SECOND_LOOK_MS 2000
-
 struct removal_waiter {
     removed_fn done;
     void *arg;
@@ -93,7 +91,7 @@ static void on_timer(void *arg)
 static void look_again(struct removal *removal)
 {
     removal->round++;
-    removal->timer = loop_after(removal->sbx->loop, SECOND_LOOK_MS, on_timer, removal);
+    removal->timer = loop_after(removal->sbx->loop, removal->sbx->deadlines.second_look_ms, on_timer, removal);
 }
 
 // A sandbox of ours that certainly runs, and that the list does not know.
@@ -148,7 +146,7 @@ static void on_rm(void *arg, const struct call_result *result)
 
 static void run_rm(struct removal *removal)
 {
-    struct call_options options = {.subject = removal->name, .deadline_ms = SBX_REMOVE_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = removal->name, .deadline_ms = removal->sbx->deadlines.remove_call_ms};
     sbx_words_add(&options.words, "rm");
     sbx_words_add(&options.words, "-f");
     sbx_words_add(&options.words, "%s", removal->name);

@@ -8,11 +8,6 @@
 #include "reconcilers/drivers/sbx/parse.h"
 #include <pthread.h>
 
-#define SBX_CREATE_DEADLINE_MS 120000 // of all of a create, its clean-up not included
-#define SBX_CREATE_CALL_DEADLINE_MS 90000
-#define SBX_REMOVE_CALL_DEADLINE_MS 60000
-#define SBX_CALL_DEADLINE_MS 20000
-#define SBX_SESSION_DEADLINE_MS 60000 // until the held process runs inside
 #define SBX_MAX_PORTS 64
 #define SBX_TEMPLATE_CODEXPRO "chat2shell-codexpro:0.30.0"
 #define SBX_TEMPLATE_SHELL "shell" // how status calls Docker's own image
@@ -21,6 +16,16 @@
 #define SBX_GUEST_PATH "/usr/local/bin/chat2shell-guest"
 
 enum feature { FEATURE_DENY_NETWORK, FEATURE_PUBLISH, FEATURE_SKILLS, FEATURE_PULL, FEATURE_COUNT };
+
+struct sbx_deadlines { // tests shorten them
+    int64_t create_ms;      // of all of a create, its clean-up not included
+    int64_t create_call_ms; // of `sbx create`
+    int64_t remove_call_ms;
+    int64_t call_ms;        // of every other call
+    int64_t session_ms;     // until the held process runs inside
+    int64_t second_look_ms; // between two looks whether a sandbox is gone
+};
+extern const struct sbx_deadlines sbx_default_deadlines;
 
 struct runtime;
 struct removal;
@@ -34,6 +39,7 @@ struct sbx {
     struct spawner *spawner;
     char *program, *program_dir, *instance;
     char **environment;
+    struct sbx_deadlines deadlines;
     int clones_fd; // state_dir/sbx-clones: which host repository a clone sandbox came from
     struct pool *pool;            // starts the clients: the loop must not wait for a process to start
     pthread_mutex_t jobs_lock;    // guards the two below

@@ -95,7 +95,7 @@ static void on_deadline(void *arg)
     struct sbx_session_start *start = arg;
     struct error err = ERROR_INIT;
     start->timer = NULL;
-    error_set(&err, ERROR_TIMEOUT, "look at: sbx daemon status", "the tool server did not start within %d s", SBX_SESSION_DEADLINE_MS / 1000);
+    error_set(&err, ERROR_TIMEOUT, "look at: sbx daemon status", "the tool server did not start within %lld s", (long long)start->sbx->deadlines.session_ms / 1000);
     fail(start, &err);
 }
 
@@ -135,7 +135,7 @@ static void on_ended_inside(void *arg, const struct call_result *result)
 static void end_inside(struct runtime *runtime)
 {
     const char *const texts[] = {"exec", runtime->name, "sh", "-c", end_script, "sh", PID_FILE, NULL};
-    struct call_options options = {.subject = runtime->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = runtime->name, .deadline_ms = runtime->sbx->deadlines.call_ms};
     struct ending *ending = mem_alloc(sizeof(*ending));
     *ending = (struct ending){runtime->sbx, mem_strdup(runtime->name)};
     sbx_words_add_all(&options.words, texts);
@@ -303,7 +303,7 @@ static void on_copied(void *arg, const struct call_result *result)
 
 static void begin_copy(struct sbx_session_start *start)
 {
-    struct call_options options = {.subject = start->runtime->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = start->runtime->name, .deadline_ms = start->sbx->deadlines.call_ms};
     sbx_words_add(&options.words, "cp");
     sbx_words_add(&options.words, "%s/chat2shell-guest", start->sbx->program_dir);
     sbx_words_add(&options.words, "%s:" SBX_GUEST_PATH, start->runtime->name);
@@ -322,7 +322,7 @@ static void on_published(void *arg, const struct call_result *result)
 // request means loopback.
 static void publish_port(struct sbx_session_start *start)
 {
-    struct call_options options = {.subject = start->runtime->name, .deadline_ms = SBX_CALL_DEADLINE_MS};
+    struct call_options options = {.subject = start->runtime->name, .deadline_ms = start->sbx->deadlines.call_ms};
     sbx_words_add(&options.words, "ports");
     sbx_words_add(&options.words, "%s", start->runtime->name);
     sbx_words_add(&options.words, "--publish");
@@ -389,7 +389,7 @@ static void begin(struct runtime *runtime, driver_session_fn done, void *arg)
     *start = (struct sbx_session_start){.sbx = runtime->sbx, .runtime = runtime, .streams = {-1, -1, -1}, .preamble = BUFFER_INIT(PREAMBLE_MAX_BYTES),
                                     .done = done, .arg = arg};
     runtime->starting = start;
-    start->timer = loop_after(start->sbx->loop, SBX_SESSION_DEADLINE_MS, on_deadline, start);
+    start->timer = loop_after(start->sbx->loop, start->sbx->deadlines.session_ms, on_deadline, start);
     if (runtime->session == SESSION_GUEST) {
         begin_copy(start);
         return;
