@@ -80,8 +80,8 @@ def death(rounds, daemon, mcp):
         before = set(sandboxes())
         sandbox = create(daemon, mcp, "codexpro")
         name, = set(sandboxes()) - before
-        kill = "for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline 2>/dev/null | grep -q codexpro-mcp-http && kill -9 ${p#/proc/}; done; date +%s%N"
-        since = int(sbx("exec", name, "sh", "-c", kill).stdout.split()[-1])
+        kill = "for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline 2>/dev/null | grep -q '[c]odexpro-mcp-http' && { date +%s%N; kill -9 ${p#/proc/}; }; done; true"
+        since = int(sbx("exec", name, "sh", "-c", kill).stdout.split()[0])
         while mcp.call("sandbox_get", sandbox_id=sandbox)["status"] != "failed":
             pass
         taken.append(time.time_ns() / 1e6 - since / 1e6)
