@@ -9,26 +9,20 @@ import sys
 import threading
 import time
 import urllib.parse
-import zlib
 
 from . import rpc, wrong
+from .bodies import BodyReader
+from .refusals import Answered, Refused, Rejected
 from .wire import BASE, ClientGone, Wire, date, head
 
-MAX_BODY = 20 * 1024 * 1024
 IDLE_S = 5
 REQUEST_S = 300
 FAILURES_ALLOWED = 10
 WINDOW_S = 60
 PAGE = "<!DOCTYPE html>\n<title>CodexPro stand-in</title>\n<p>An MCP server for tests, at /mcp.</p>\n"
+NOT_FOUND = ('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Error</title>\n</head>\n<body>\n'
+             "<pre>Cannot {} {}</pre>\n</body>\n</html>\n")
 ICON = '<svg xmlns="http://www.w3.org/2000/svg"/>\n'
-
-
-class Refused(Exception):
-    """An answer that ends the request: (status, JSON-RPC code, sentence)."""
-
-
-class Rejected(Refused):
-    """The same, from the layer below, which writes its head another way."""
 
 
 class Doorkeeper:
@@ -59,7 +53,7 @@ class Doorkeeper:
         return max(1, int(until - now + 0.999)) if count > FAILURES_ALLOWED else 0
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(BodyReader, http.server.BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
@@ -91,6 +85,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             super().handle_one_request()
         except (ClientGone, OSError):
             self.close_connection = True
+        except ValueError:  # a length that is no number, chunks that are none
+            self.send_error(400)
 
     def answer(self):
         """Any request."""
@@ -134,8 +130,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path_only == "/mcp" and self.command in ("POST", "GET", "DELETE", "HEAD"):
             return {"POST": self.answer_post, "GET": self.answer_get, "DELETE": self.answer_delete, "HEAD": self.answer_head}[self.command]()
         path = html.escape(urllib.parse.quote(self.path.partition("?")[0], safe="/%!$&'()*+,;=:@~"))
-        text = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Error</title>\n</head>\n<body>\n<pre>Cannot {self.command} {path}</pre>\n</body>\n</html>\n'
-        return self.send_page(text, status=404)
+        return self.send_page(NOT_FOUND.format(self.command, path), status=404)
 
     def send_page(self, text, kind="text/html; charset=utf-8", status=200):
         if self.command == "HEAD":
@@ -171,109 +166,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return self.send_page(json.dumps(self.server.settings.health(), separators=(",", ":")), "application/json; charset=utf-8")
         return self.wire.send_json(self.server.settings.health())
-
-    # ---- bodies
-
-    def drop_body(self):
-        """What of the body is not wanted: a little is read, so that the answer arrives; else the connection ends."""
-        self.is_body_read = True
-        length = int(self.headers.get("Content-Length") or 0)
-        if "Transfer-Encoding" in self.headers or length > 1024 * 1024:
-            self.close_connection = True
-        else:
-            self.rfile.read(length)
-
-    def read_chunks(self):
-        data = b""
-        while True:
-            size = int(self.rfile.readline(1000).split(b";")[0], 16)
-            if size == 0:
-                while self.rfile.readline(65537) not in (b"\r\n", b"\n", b""):
-                    pass
-                return data
-            if len(data) <= MAX_BODY:
-                data += self.rfile.read(size)
-            else:
-                self.skip(size)
-            self.rfile.readline(1000)
-
-    def read_body(self):
-        """The bytes, or None if there is no body at all."""
-        self.is_body_read = True
-        if "chunked" in (self.headers.get("Transfer-Encoding") or ""):
-            data = self.read_chunks()
-        elif self.headers.get("Content-Length") is None:
-            return None
-        else:
-            length = int(self.headers["Content-Length"])
-            if length > MAX_BODY:
-                self.skip(length)
-                raise Refused(413, -32000, "Payload too large.")
-            data = self.rfile.read(length)
-            if len(data) < length:
-                raise ClientGone
-        if len(data) > MAX_BODY:
-            raise Refused(413, -32000, "Payload too large.")
-        return self.decompress(data)
-
-    def skip(self, length):
-        """A body that is too large is read to its end before it is refused."""
-        while length > 0:
-            piece = self.rfile.read(min(length, 65536))
-            if not piece:
-                raise ClientGone
-            length -= len(piece)
-
-    def decompress(self, data):
-        encoding = (self.headers.get("Content-Encoding") or "identity").lower()
-        if encoding == "identity":
-            return data
-        if encoding not in ("gzip", "deflate"):
-            raise self.page(415, f"unsupported content encoding {encoding}")
-        stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
-        try:
-            data = stream.decompress(data, MAX_BODY + 1)
-        except zlib.error as why:
-            raise self.page(400, str(why)) from why
-        if len(data) > MAX_BODY:
-            raise Refused(413, -32000, "Payload too large.")
-        return data
-
-    def page(self, status, text):
-        self.send_page(text, status=status)
-        return Answered()
-
-    def decode(self, data):
-        charset = (self.headers.get_content_charset() or "utf-8").lower()
-        if not charset.startswith("utf-"):
-            raise self.page(415, f"unsupported charset {charset}")
-        try:
-            return data.decode(charset, "replace").removeprefix("\ufeff")
-        except LookupError as why:
-            raise self.page(415, f"unsupported charset {charset}") from why
-
-    def is_json(self):
-        kind = (self.headers.get("Content-Type") or "").split(";")[0].strip().lower()
-        return kind == "application/json"
-
-    def parse_body(self):
-        """The JSON value; {} for an empty body; None where there is no JSON body."""
-        data = self.read_body()
-        if data is None or not self.is_json():
-            return None
-        if not data:
-            return {}
-        try:
-            value = json.loads(self.decode(data), parse_constant=self.refuse_constant)
-        except (ValueError, RecursionError) as why:
-            raise Refused(400, -32700, "Parse error.") from why
-        if not isinstance(value, (dict, list)):
-            raise Refused(400, -32700, "Parse error.")
-        return value
-
-    @staticmethod
-    def refuse_constant(name):
-        raise ValueError(name)
 
     # ---- /mcp
 
@@ -390,10 +282,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer_head(self):
         self.find_session()
         raise Rejected(405, -32000, "Method not allowed.")
-
-
-class Answered(Exception):
-    """The request has had its answer."""
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
