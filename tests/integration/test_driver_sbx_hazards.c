@@ -467,6 +467,8 @@ static void sandboxes_of_others_are_never_touched(void **state)
     assert_int_equal(sbx_rig_count_calls(&bench, "rm"), 0);
 }
 
+#define TAKEN "ERROR: publish port: listen tcp4: bind: address already in use"
+
 // ---- ports -------------------------------------------------------------------------------------------------------------
 
 static void a_port_on_the_wrong_interface_is_taken_back(void **state)
@@ -490,7 +492,7 @@ static void a_host_port_that_is_taken_meanwhile_is_replaced_by_another(void **st
     struct error err = ERROR_INIT;
     int host_port = 0, again = 0;
     struct bench_session session = start(NAME);
-    sbx_rig_set(&bench, "", "{\"on\": \"ports\", \"argv\": [\"--publish\"], \"do\": \"steal-port\", \"times\": 2}");
+    sbx_rig_set(&bench, "", "{\"on\": \"ports\", \"argv\": [\"--publish\"], \"do\": \"fail\", \"text\": \"" TAKEN "\", \"times\": 2}");
     assert_ok(bench_publish(&bench, NAME, 3000, &host_port, &err));
     assert_int_equal(sbx_rig_count_calls(&bench, "ports " NAME " --publish"), 3);
     assert_ok(bench_publish(&bench, NAME, 3000, &again, &err)); // the same mapping
@@ -498,6 +500,9 @@ static void a_host_port_that_is_taken_meanwhile_is_replaced_by_another(void **st
     assert_int_equal(sbx_rig_count_calls(&bench, "ports " NAME " --publish"), 3);
     assert_ok(bench_unpublish(&bench, NAME, 3000, &err));
     assert_ok(bench_unpublish(&bench, NAME, 3000, &err));
+    sbx_rig_set(&bench, "", "{\"on\": \"ports\", \"argv\": [\"--publish\"], \"do\": \"fail\", \"text\": \"" TAKEN "\", \"times\": 0}");
+    assert_error(bench_publish(&bench, NAME, 3000, &host_port, &err), ERROR_IO); // five times, then the reason
+    assert_int_equal(sbx_rig_count_calls(&bench, "ports " NAME " --publish"), 8);
     bench_session_close(&session);
     remove_well(NAME);
 }
