@@ -28,12 +28,12 @@ nap() { read -r -t "$1" -u 6 _; } # fd 6: a pipe that stays empty
 put() { # FILE OFFSET BASE64: the same piece may come twice
     printf %s "$3" | base64 -d | dd of="$1" bs=65536 iflag=fullblock oflag=seek_bytes seek="$2" conv=notrunc status=none 2>/dev/null
 }
-size_of() { stat -c %s "$1" 2>/dev/null || echo 0; }
-number() { # FILE: written in place, so that a full disk cannot refuse it
+number() { # FILE: sets REPLY
     local value=0
     read -r value _ 2>/dev/null <"$1"
-    echo $((10#${value:-0}))
+    REPLY=$((10#${value:-0}))
 }
+# In place, so that a full disk cannot refuse it.
 store() { printf '%020d %d\n' "$2" "${3-0}" 1<>"$1"; }
 poke() { echo 1<>"$1"; }
 
@@ -47,38 +47,42 @@ drop_older() { # PREFIX POSITION
 }
 # Appends what comes. Over the bound: keep (the oldest goes), or wait (for the reader).
 stream_write() { # PREFIX BOUND keep|wait COUNT
-    local prefix=$1 bound=$2 how=$3 count=$4 size=0 new pos base=0 status
+    local prefix=$1 bound=$2 how=$3 count=$4 size=0 new pos base=0 full status
     exec 4<>"$prefix.go"
     while :; do
         dd bs=65536 count="$count" of="$prefix.log" oflag=append conv=notrunc status=none 2>/dev/null
         status=$?
-        new=$(size_of "$prefix.log")
-        if ((new < size)) || [[ ! -e $prefix.base ]]; then
+        new=$(stat -c %s "$prefix.log" 2>/dev/null)
+        if ((${new:-0} < size)) || [[ ! -e $prefix.base ]]; then
             cat >/dev/null # its files were removed: the program goes on
             exit
         fi
         ((new == size && status == 0)) && break
         size=$new
-        pos=$(number "$prefix.pos")
+        number "$prefix.pos"
+        pos=$REPLY
         if ((status)); then # the disk is full: what is unread now would have a hole
             base=$size
             drop_older "$prefix" "$base"
             store "$prefix.base" "$base" 1
         elif [[ $how == keep ]] && ((size - (pos > base ? pos : base) > bound)); then
             base=$((size - bound))
-            store "$prefix.base" "$base" "$(read -r _ full <"$prefix.base" && echo "$full")"
+            read -r _ full <"$prefix.base"
+            store "$prefix.base" "$base" "$full"
             drop_older "$prefix" "$base"
         fi
         while [[ $how == wait ]] && ((size - pos > bound)); do
             read -r -u 4 _
-            pos=$(number "$prefix.pos")
+            number "$prefix.pos"
+            pos=$REPLY
         done
         while read -t 0 -u 4; do read -r -u 4 _; done
     done
     : >"$prefix.eof"
 }
 stream_note() { # PREFIX POSITION: everything before was read
-    if (($2 - $(number "$1.pos") >= 262144)); then
+    number "$1.pos"
+    if (($2 - REPLY >= 262144)); then
         store "$1.pos" "$2"
         drop_older "$1" "$2"
         poke "$1.go"
@@ -87,7 +91,7 @@ stream_note() { # PREFIX POSITION: everything before was read
 # Says START SIZE LENGTH FULL, and leaves the bytes to stream_block.
 stream_look() { # PREFIX POSITION MAX
     local base full
-    size=$(size_of "$1.log")
+    size=$(stat -c %s "$1.log" 2>/dev/null) || size=0
     read -r base full <"$1.base"
     base=$((10#$base))
     start=$(($2 > base ? $2 : base))
@@ -105,7 +109,7 @@ close_own() { exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-; }
 open_out() { exec 6<>"$1.pipe" 5<"$1.pipe" 7>"$1.pipe" 6<&-; } # for reading and for writing
 become() { # the program itself: nothing of ours but its three streams
     close_own
-    trap - TERM INT HUP QUIT USR1 USR2
+    trap - TERM INT HUP USR1 USR2
     umask "$U"
     export -n SHLVL OLDPWD PWD
     exec setsid "$@"
@@ -147,7 +151,7 @@ end_in_time() { # MILLISECONDS
 }
 note_exit() { echo "$code" >"$S/exit.new" && mv "$S/exit.new" "$S/exit"; }
 supervise() {
-    trap 'interrupted=1' TERM INT HUP QUIT USR1 USR2
+    trap 'interrupted=1' TERM INT HUP USR1 USR2
     exec 9>"$S/lock" && flock 9
 }
 supervise_bash() { # TIMEOUT
@@ -155,7 +159,7 @@ supervise_bash() { # TIMEOUT
     supervise && stream_make "$S/out" && open_out "$S/out" || { tell failed; exit 1; }
     IFS= read -r -d '' command <"$S/spec"
     { close_own; stream_write "$S/out" 67108864 keep 64; } <&5 &
-    become /bin/bash -lc "$command" >&7 2>&1 &
+    (become /bin/bash -lc "$command") >&7 2>&1 &
     child=$!
     exec 7>&-
     open_nap
@@ -207,7 +211,7 @@ supervise_exec() {
     { close_own; stream_write "$S/out" 4194304 wait 16; } <&5 &
     exec 6<>"$S/err.pipe" 8<"$S/err.pipe" 4>"$S/err.pipe" 6<&-
     { close_own; stream_write "$S/err" 4194304 wait 16; } <&8 &
-    become env -- "${spec[@]:2:spec[1]}" /bin/bash -pc "$launcher" bash "${spec[@]:2+spec[1]}" <&3 >&7 2>&4 &
+    (become env -- "${spec[@]:2:spec[1]}" /bin/bash -pc "$launcher" bash "${spec[@]:2+spec[1]}") <&3 >&7 2>&4 &
     child=$!
     exec 3<&- 4>&- 7>&-
     open_nap
@@ -233,7 +237,8 @@ start() { # ID bash|exec TIMEOUT OFFSET BASE64|-
     [[ $5 == - ]] || put "$S/spec" "$4" "$5" || answer failed
     exec 5<>"$S/ready"
     umask "$U"
-    setsid /bin/bash -p "$0" - "supervise_$2" "$S" "$3" </dev/null >/dev/null 2>&1 5>&- &
+    # The parentheses: what a shell starts with a plain & ignores SIGINT for ever.
+    (exec setsid /bin/bash -p "$0" - "supervise_$2" "$S" "$3" </dev/null >/dev/null 2>&1 5>&-) &
     umask 077
     read -r -t 20 -u 5 told
     [[ $told == ok ]] || rm -rf "$S"
@@ -287,7 +292,8 @@ look() { # MAX PREFIX POSITION [PREFIX POSITION]
         say ok "$code" "$eof" "$words" ${second:+"$last"}
         block "$(stream_bytes "$2" $first | encode)"
         [[ ! $second ]] || block "$(stream_bytes "$4" $second | encode)"
-        (($(number "$2.base") <= ${first% *})) && break
+        number "$2.base"
+        ((REPLY <= ${first% *})) && break
     done
     finish
 }
@@ -331,14 +337,16 @@ write_exec() { # ID NUMBER 0|1 BASE64 SECONDS
     S=$D/$1
     look_exit
     open_nap
-    if (($(number "$S/in.fed") <= $2)) && [[ ! -e $S/in.$2 ]]; then
+    number "$S/in.fed"
+    if ((REPLY <= $2)) && [[ ! -e $S/in.$2 ]]; then
         : >"$S/in.$2.new" && { [[ $4 == - ]] || put "$S/in.$2.new" 0 "$4"; } || answer failed
         (($3)) && : >"$S/in.$2.eof"
         mv "$S/in.$2.new" "$S/in.$2"
     fi
     poke "$S/in.go"
     while :; do
-        (($(number "$S/in.fed") > $2)) && answer fed
+        number "$S/in.fed"
+        ((REPLY > $2)) && answer fed
         [[ -e $S/in.broken ]] && answer broken
         ((SECONDS >= until)) && answer pending
         nap 0.02
