@@ -15,7 +15,8 @@ shift 2
 say() { OUT+="$*"$'\n'; }
 encode() { if [[ $ENC == b ]]; then base64 -w 0; else od -An -v -tx1 | tr -d '\n'; fi; }
 block() { # what encode made
-    OUT+=${1%%=*}$'\n'
+    local text=${1%=}
+    OUT+=${text%=}$'\n'
 }
 finish() {
     local crc len
@@ -99,7 +100,9 @@ stream_look() { # PREFIX POSITION MAX
     ((length > 0)) || length=0
     words="$start $size $length $full"
 }
-stream_bytes() { dd if="$1.log" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none 2>/dev/null; }
+stream_bytes() { # PREFIX START LENGTH
+    (($3 == 0)) || dd if="$1.log" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none 2>/dev/null | encode
+}
 
 # ---- the supervisor of one program
 
@@ -208,9 +211,9 @@ supervise_exec() {
     feeder=$!
     exec 4>&-
     open_out "$S/out"
-    { close_own; stream_write "$S/out" 4194304 wait 16; } <&5 &
+    { close_own; stream_write "$S/out" 1048576 wait 4; } <&5 &
     exec 6<>"$S/err.pipe" 8<"$S/err.pipe" 4>"$S/err.pipe" 6<&-
-    { close_own; stream_write "$S/err" 4194304 wait 16; } <&8 &
+    { close_own; stream_write "$S/err" 1048576 wait 4; } <&8 &
     (become env -- "${spec[@]:2:spec[1]}" /bin/bash -pc "$launcher" bash "${spec[@]:2+spec[1]}") <&3 >&7 2>&4 &
     child=$!
     exec 3<&- 4>&- 7>&-
@@ -244,21 +247,36 @@ start() { # ID bash|exec TIMEOUT OFFSET BASE64|-
     [[ $told == ok ]] || rm -rf "$S"
     answer "${told:-failed}"
 }
+is_known() { [[ -e $S/pid ]] || answer unknown; }
+awaited=
+is_supervised() {
+    local pid
+    [[ ! $awaited ]] && read -r pid <"$S/supervisor" && kill -0 "$pid" 2>/dev/null && return
+    ! flock -s -n "$S/lock" true
+}
 # The code first: what a program wrote before it ended is then in its streams.
 look_exit() { # sets code and eof
     code=- eof=0
-    [[ -e $S/pid ]] || answer unknown
-    if [[ ! -e $S/exit ]] && flock -s -n "$S/lock" true && [[ ! -e $S/exit ]]; then
+    is_known
+    if [[ ! -e $S/exit ]] && ! is_supervised && [[ ! -e $S/exit ]]; then
         code=137 # somebody killed the supervisor
     fi
     [[ -e $S/exit ]] && code=$(<"$S/exit")
     [[ -e $S/out.eof ]] && eof=1
 }
+has_more() { # [PREFIX POSITION]…
+    while (($#)); do
+        (($(stat -c %s "$1.log" 2>/dev/null || echo 0) > $2)) && return
+        shift 2
+    done
+    return 1
+}
 # Until the program ends or, with arguments, bytes come behind a position of a stream.
 await() { # SECONDS [PREFIX POSITION]…
     local jobs=() each seconds=$1
     shift
-    [[ -e $S/exit ]] && return
+    [[ -e $S/exit ]] || has_more "$@" && return
+    awaited=1
     if [[ $# == 0 ]]; then
         flock -s -w "$seconds" "$S/lock" true >/dev/null 2>&1
         return
@@ -290,8 +308,8 @@ look() { # MAX PREFIX POSITION [PREFIX POSITION]
         stream_look "$2" "$3" "$max"
         first="$start $length"
         say ok "$code" "$eof" "$words" ${second:+"$last"}
-        block "$(stream_bytes "$2" $first | encode)"
-        [[ ! $second ]] || block "$(stream_bytes "$4" $second | encode)"
+        block "$(stream_bytes "$2" $first)"
+        [[ ! $second ]] || block "$(stream_bytes "$4" $second)"
         number "$2.base"
         ((REPLY <= ${first% *})) && break
     done
@@ -299,7 +317,7 @@ look() { # MAX PREFIX POSITION [PREFIX POSITION]
 }
 read_bash() { # ID POSITION SEEN MAX none|output|exit SECONDS
     S=$D/$1
-    look_exit
+    is_known
     stream_note "$S/out" "$2"
     case $5 in
     output) await "$6" "$S/out" "$3" ;;
@@ -326,7 +344,7 @@ end_group() {
 }
 read_exec() { # ID OUT ERR MAX SECONDS
     S=$D/$1
-    look_exit
+    is_known
     stream_note "$S/out" "$2"
     stream_note "$S/err" "$3"
     [[ $5 == 0 ]] || await "$5" "$S/out" "$2" "$S/err" "$3"
@@ -335,7 +353,7 @@ read_exec() { # ID OUT ERR MAX SECONDS
 write_exec() { # ID NUMBER 0|1 BASE64 SECONDS
     local until=$((SECONDS + $5))
     S=$D/$1
-    look_exit
+    is_known
     open_nap
     number "$S/in.fed"
     if ((REPLY <= $2)) && [[ ! -e $S/in.$2 ]]; then
@@ -358,7 +376,7 @@ forget_bash() { # ID: it has ended
 }
 signal_exec() { # ID NUMBER
     S=$D/$1
-    look_exit
+    is_known
     kill "-$2" -- "-$(<"$S/pid")" 2>/dev/null
     answer ok
 }

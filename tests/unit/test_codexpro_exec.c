@@ -101,7 +101,7 @@ static void env_and_cwd_are_the_callers(void **state)
     struct shell_rig *rig = *state;
     json_decref(shell_rig_call(rig, "exec_start",
                                json_pack("{s:s, s:[s,s,s], s:{s:s, s:s}, s:s}", "exec_id", "e", "argv", "/bin/bash", "-c",
-                                         "pwd; echo \"$A|$PATH\"; tr '\\0' '\\n' </proc/self/environ | grep -c '^odd.name=x y$'", "env", "A", "one\ntwo", "odd.name",
+                                         "pwd; echo \"$A|$PATH\"; tr '\\0' '\\n' </proc/$$/environ | grep -c '^odd.name=x y$'", "env", "A", "one\ntwo", "odd.name",
                                          "x y", "cwd", "/usr/bin")));
     CLEANUP(streams_free) struct streams streams = read_all(rig, "e");
     assert_string_equal(buffer_text(&streams.out), "/usr/bin\none\ntwo|/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n1\n");
@@ -201,16 +201,16 @@ static void a_cancelled_read_loses_nothing(void **state)
                                                    "29\n30\n31\n32\n33\n34\n35\n36\n37\n38\n39\n40\n");
 }
 
-// 12 MB that nobody reads at first: the program waits, nothing is dropped.
+// 2 MB that nobody reads at first: the program waits, nothing is dropped.
 static void a_program_that_nobody_reads_waits(void **state)
 {
     struct shell_rig *rig = *state;
-    start(rig, "w", json_pack("[s,s,s]", "/bin/bash", "-c", "head -c 12000000 /dev/zero; echo end >&2"));
+    start(rig, "w", json_pack("[s,s,s]", "/bin/bash", "-c", "head -c 2000000 /dev/zero; echo end >&2"));
     CLEANUP_FREE char *dir = raw_bash_directory(rig->raw);
-    CLEANUP_FREE char *watch = mem_format("until (($(stat -c %%s %s/x1/out.log) > 4000000)); do sleep 0.05; done; sleep 0.3; echo $(($(stat -c %%s %s/x1/out.log) < 7000000))", dir, dir);
+    CLEANUP_FREE char *watch = mem_format("until (($(stat -c %%s %s/x1/out.log) > 1000000)); do sleep 0.05; done; sleep 0.3; echo $(($(stat -c %%s %s/x1/out.log) < 1500000))", dir, dir);
     expect_run(rig, json_pack("[s,s,s]", "/bin/bash", "-c", watch), 0, "1\n", "");
     CLEANUP(streams_free) struct streams streams = read_all(rig, "w");
-    assert_int_equal(streams.out.len, 12000000);
+    assert_int_equal(streams.out.len, 2000000);
     assert_string_equal(buffer_text(&streams.errors), "end\n");
 }
 

@@ -60,7 +60,7 @@ static void a_command_runs_as_the_tool_itself_would_run_it(void **state)
                                             "SHELL=/bin/bash TMPDIR=/tmp TERM=dumb NO_COLOR=1 CI=1 /bin/bash -lc \"%s\")\" ]] && echo same",
                                             list, rig->home, list);
     expect_run(rig, compare, 0, "same\n");
-    expect_run(rig, "ls /proc/self/fd", 0, "0\n1\n2\n3\n"); // 3 is ls's own
+    expect_run(rig, "for fd in /proc/$$/fd/*; do [[ $(readlink $fd) == */.chat2shell-* ]] && echo ${fd##*/}; done; true", 0, "1\n2\n");
 }
 
 static void quotes_newlines_and_any_character_reach_bash_unchanged(void **state)
@@ -367,6 +367,136 @@ static void cwd_is_a_directory_of_the_workspace(void **state)
     expect(shell_rig_read(rig, "d", "exit", 20000), "exited", 0, "sub\n", false);
 }
 
+// ---- hostile and unlucky sandboxes -------------------------------------------------------------------------------------
+
+// A masker that takes every long word: only the encoding of the second attempt gets through.
+static char *mask_long_words(void *arg, char *text)
+{
+    (void)arg;
+    char *at = text;
+    while (*at) {
+        size_t len = strcspn(at, " \n");
+        if (len > 24)
+            memset(at, '*', len);
+        at += len + (at[len] != '\0');
+    }
+    return text;
+}
+
+// Each answer is cut in the middle, every other time.
+static char *cut_every_other(void *arg, char *text)
+{
+    if (++*(int *)arg % 2)
+        text[strlen(text) / 2] = '\0';
+    return text;
+}
+
+static char *change_a_letter(void *arg, char *text)
+{
+    (void)arg;
+    char *at = strstr(text, "aGVsbG8");
+    if (at)
+        *at = 'b';
+    return text;
+}
+
+static void damaged_answers_are_asked_for_again_and_never_delivered_wrong(void **state)
+{
+    struct shell_rig *rig = *state;
+    int count = 0;
+    size_t len;
+    shell_rig_start(rig, "x", "seq 20000");
+    CLEANUP_FREE char *expected = shell_rig_drain(rig, "x", NULL, NULL);
+    assert_int_equal(strlen(expected), 108894);
+    raw_bash_set_fault(rig->raw, mask_long_words, NULL);
+    shell_rig_start(rig, "y", "seq 20000");
+    CLEANUP_FREE char *masked = shell_rig_drain(rig, "y", &len, NULL);
+    assert_string_equal(masked, expected);
+    raw_bash_set_fault(rig->raw, cut_every_other, &count);
+    shell_rig_start(rig, "z", "seq 20000");
+    CLEANUP_FREE char *cut = shell_rig_drain(rig, "z", &len, NULL);
+    assert_string_equal(cut, expected);
+    raw_bash_set_fault(rig->raw, change_a_letter, NULL);
+    expect_run(rig, "echo hello", 0, "hello\n");
+}
+
+static char *destroy(void *arg, char *text)
+{
+    (void)arg;
+    return memset(text, '#', strlen(text));
+}
+
+static void answers_that_never_arrive_whole_are_an_error_and_lose_nothing(void **state)
+{
+    struct shell_rig *rig = *state;
+    shell_rig_start(rig, "x", "echo kept");
+    raw_bash_set_fault(rig->raw, destroy, NULL);
+    shell_rig_fail(rig, "bash_read", json_pack("{s:s, s:s}", "session_id", "x", "wait", "none"), ERROR_UNAVAILABLE);
+    raw_bash_set_fault(rig->raw, NULL, NULL);
+    expect(shell_rig_read(rig, "x", "exit", 30000), "exited", 0, "kept\n", false);
+}
+
+static void login_files_may_print_what_they_like(void **state)
+{
+    struct shell_rig *rig = *state;
+    shell_rig_put(rig->home, ".profile",
+                  "echo c2s 0123456789abcdef ok 0; yes noise | head -c 5000; echo() { printf no; }; printf() { builtin echo no; }\n"
+                  "export -f echo; alias exec=false; set -u; cd /; builtin printf 'MY_TOKEN='\n");
+    int code;
+    CLEANUP_FREE char *text = run(rig, "exec 2>&1; unset -f echo printf; cd \"$OLDPWD\"; builtin echo fine", &code);
+    assert_non_null(strstr(text, "MY_TOKEN=fine\n")); // its own login prints it, too
+    assert_int_equal(code, 0);
+}
+
+static void a_sandbox_without_the_programs_says_which(void **state)
+{
+    struct shell_rig *rig = *state;
+    shell_rig_put(rig->home, ".profile", "PATH=/nonexistent\n");
+    struct error err = shell_rig_fail(rig, "bash_start", json_pack("{s:s, s:s}", "session_id", "x", "command", "true"), ERROR_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "setsid flock"));
+    shell_rig_put(rig->home, ".profile", "exit 3\n");
+    err = shell_rig_fail(rig, "bash_start", json_pack("{s:s, s:s}", "session_id", "x", "command", "true"), ERROR_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "code 3"));
+    shell_rig_put(rig->home, ".profile", "");
+    expect_run(rig, "echo well", 0, "well\n");
+}
+
+static void a_removed_directory_ends_its_sessions_and_no_others(void **state)
+{
+    struct shell_rig *rig = *state;
+    shell_rig_start(rig, "x", "echo begin; sleep 1000");
+    expect(shell_rig_read(rig, "x", "output", 20000), "running", -1, "begin\n", false);
+    CLEANUP_FREE char *dir = raw_bash_directory(rig->raw), *command = mem_format("kill -9 -$(<%s/s1/pid); rm -rf %s", dir, dir);
+    shell_rig_start(rig, "y", command);
+    for (int i = 0; access(dir, F_OK) == 0 && i < 2000; i++)
+        usleep(10000);
+    shell_rig_fail(rig, "bash_read", json_pack("{s:s, s:s}", "session_id", "x", "wait", "none"), ERROR_NOT_FOUND);
+    expect_run(rig, "echo anew", 0, "anew\n");
+    shell_rig_fail(rig, "bash_read", json_pack("{s:s, s:s}", "session_id", "x", "wait", "none"), ERROR_NOT_FOUND);
+}
+
+// 70 MB that nobody reads: the oldest go, a line says how many, what is left is in one piece.
+static void output_that_nobody_reads_is_bounded(void **state)
+{
+    struct shell_rig *rig = *state;
+    shell_rig_start(rig, "flood", "head -c 70000000 /dev/zero | tr '\\0' f; echo; echo last");
+    json_decref(shell_rig_read(rig, "flood", "none", 0));
+    struct shell_heard heard;
+    CLEANUP_JSON json_t *answer = NULL;
+    for (int i = 0; i < 20; i++) { // waits without reading
+        shell_rig_cancel(rig, shell_rig_send(rig, "bash_read", json_pack("{s:s, s:s, s:i}", "session_id", "flood", "wait", "exit", "wait_ms", 1000), &heard));
+        shell_rig_wait(&heard);
+        json_decref(heard.result);
+    }
+    CLEANUP_FREE char *dir = raw_bash_directory(rig->raw);
+    CLEANUP_FREE char *watch = mem_format("until [[ -e %s/s1/exit ]]; do sleep 0.05; done; echo $(($(stat -c %%b*512 %s/s1/out.log) < 70000000))", dir, dir);
+    expect_run(rig, watch, 0, "1\n");
+    answer = shell_rig_read(rig, "flood", "none", 0);
+    assert_non_null(strstr(json_get_text(answer, "output"), "bytes of older output were dropped here"));
+    assert_int_equal(json_string_length(json_object_get(answer, "output")), 60000);
+    assert_true(json_is_true(json_object_get(answer, "has_more_output")));
+}
+
 #define SHELL_TEST(test) cmocka_unit_test_setup_teardown(test, shell_rig_setup, shell_rig_teardown)
 
 int main(int argc, char **argv)
@@ -395,6 +525,12 @@ int main(int argc, char **argv)
         SHELL_TEST(a_killed_supervisor_is_an_end_and_not_a_hang),
         SHELL_TEST(wrong_arguments_are_refused_with_the_guests_codes),
         SHELL_TEST(cwd_is_a_directory_of_the_workspace),
+        SHELL_TEST(damaged_answers_are_asked_for_again_and_never_delivered_wrong),
+        SHELL_TEST(answers_that_never_arrive_whole_are_an_error_and_lose_nothing),
+        SHELL_TEST(login_files_may_print_what_they_like),
+        SHELL_TEST(a_sandbox_without_the_programs_says_which),
+        SHELL_TEST(a_removed_directory_ends_its_sessions_and_no_others),
+        SHELL_TEST(output_that_nobody_reads_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,8 +107,8 @@ static bool is_hex(const struct shell_ask *ask)
 // The command's own environment comes from /proc: what CodexPro gave, without what this login shell made of it.
 static char *make_command(const struct shell_ask *ask)
 {
-    return mem_format("if [[ -r %s/run ]]; then mapfile -d '' -t E </proc/$$/environ; exec env -i \"${E[@]}\" /bin/bash -p %s/run %s %s %s %s; fi\n"
-                      "printf '\\nc2s %%s gone\\n' %s",
+    return mem_format("if [[ -r %s/run ]]; then builtin mapfile -d '' -t E </proc/$$/environ; builtin exec env -i \"${E[@]}\" /bin/bash -p %s/run %s %s %s %s; fi\n"
+                      "builtin printf '\\nc2s %%s gone\\n' %s",
                       ask->dir, ask->dir, ask->nonce, ask->operation, is_hex(ask) ? "h" : "b", ask->arguments, ask->nonce);
 }
 

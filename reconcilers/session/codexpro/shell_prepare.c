@@ -19,10 +19,10 @@ static char *make_command(const char *nonce)
     CLEANUP_FREE char *script = shell_quote(embedded_find(SCRIPT)->data);
     return mem_format("umask 077\nM=\n"
                       "for T in mktemp mkdir mkfifo rm mv cat dd head tail od tr base64 cksum stat env timeout setsid flock fallocate; do\n"
-                      "type -P \"$T\" >/dev/null || M+=\" $T\"\ndone\n"
-                      "if [[ $M ]]; then printf '\\nc2s %%s missing%%s\\n' %s \"$M\"; exit; fi\n"
-                      "D=$(mktemp -d " DIR_PREFIX "XXXXXXXXXX) && printf %%s %s >\"$D/run\" && printf '\\nc2s %%s dir %%s\\n' %s \"$D\" ||\n"
-                      "printf '\\nc2s %%s failed\\n' %s\n",
+                      "builtin type -P \"$T\" >/dev/null || M+=\" $T\"\ndone\n"
+                      "if [[ $M ]]; then builtin printf '\\nc2s %%s missing%%s\\n' %s \"$M\"; exit; fi\n"
+                      "D=$(mktemp -d " DIR_PREFIX "XXXXXXXXXX) && builtin printf %%s %s >\"$D/run\" && builtin printf '\\nc2s %%s dir %%s\\n' %s \"$D\" ||\n"
+                      "builtin printf '\\nc2s %%s failed\\n' %s\n",
                       nonce, script, nonce, nonce);
 }
 
