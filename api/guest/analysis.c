@@ -1,4 +1,6 @@
 #include "api/guest/analysis.h"
+#include "api/guest/analysis_map.h"
+#include "api/guest/repo.h"
 #include "api/guest/file_kind.h"
 #include "api/guest/lines.h"
 #include "api/guest/text.h"
@@ -29,23 +31,15 @@ static const struct tool_field group_fields[] = {
     {"other", FIELD_OBJECTS, .fields = match_fields},
     {NULL},
 };
-static const struct tool_field coverage_fields[] = {
-    {"inventoryFiles", FIELD_INTEGER},    {"analyzedFiles", FIELD_INTEGER},
-    {"scannedBytes", FIELD_INTEGER},      {"symbolCount", FIELD_INTEGER},
-    {"relationshipCount", FIELD_INTEGER}, {"truncated", FIELD_BOOLEAN},
-    {"warnings", FIELD_STRINGS},          {NULL},
-};
-static const struct tool_field cache_fields[] = {{"hit", FIELD_BOOLEAN}, {"key", FIELD_STRING}, {NULL}};
-
 const struct tool_field analysis_fields[] = {
     {"schemaVersion", FIELD_INTEGER},
     {"query", FIELD_STRING},
     {"intent", FIELD_STRING},
     {"groups", FIELD_OBJECT, .fields = group_fields},
     {"matches", FIELD_OBJECTS, .fields = match_fields},
-    {"coverage", FIELD_OBJECT, .fields = coverage_fields},
+    {"coverage", FIELD_OBJECT, .fields = repo_coverage_fields},
     {"warnings", FIELD_STRINGS},
-    {"cache", FIELD_OBJECT, .fields = cache_fields},
+    {"cache", FIELD_OBJECT, .fields = repo_cache_fields},
     {NULL},
 };
 
@@ -57,8 +51,10 @@ struct analysis {
     const char *path; // of the file at work
     enum file_kind kind;
     char *defining[MAX_DEFINING_FILES]; // their names without directory and extension
-    size_t defining_count, symbols, relationships;
-    bool is_truncated;
+    size_t defining_count;
+    struct analysis_map map;
+    size_t declared; // declarations of the map that were met
+    bool is_truncated, is_out_of_time, is_done;
 };
 
 static bool is_identifier(const char *text)
@@ -75,7 +71,7 @@ static const char *intent_of(const struct analysis_question *question)
 }
 
 static void add_match(struct analysis *analysis, const struct line_match *match, const char *group, int score,
-                      const char *reason, const char *confidence)
+                      const char *reason, const char *confidence, const char *source)
 {
     const char *at = match->at;
     size_t len = match->len;
@@ -93,9 +89,46 @@ static void add_match(struct analysis *analysis, const struct line_match *match,
     json_object_set_new(entry, "score", json_integer(score));
     json_object_set_new(entry, "reasons", reasons);
     json_set_text(entry, "confidence", confidence);
-    json_set_text(entry, "source", "text");
+    json_set_text(entry, "source", source);
     json_array_append(json_object_get(analysis->groups, group), entry);
     json_array_append_new(analysis->matches, entry);
+}
+
+static bool is_full(struct analysis *analysis)
+{
+    if (json_array_size(analysis->matches) < analysis->question->max_matches)
+        return false;
+    analysis->is_truncated = true;
+    return true;
+}
+
+static void remove_from(json_t *list, const json_t *entry)
+{
+    for (size_t i = json_array_size(list); i > 0; i--) {
+        if (json_array_get(list, i - 1) == entry) {
+            json_array_remove(list, i - 1);
+            return;
+        }
+    }
+}
+
+// Removes the last match of the lowest score, if that is lower: what comes is worth more. False if there is
+// none.
+static bool make_room(struct analysis *analysis, int score)
+{
+    json_t *lowest = NULL, *entry;
+    size_t i;
+    json_array_foreach(analysis->matches, i, entry)
+    {
+        json_int_t own = json_get_int(entry, "score", 0);
+        if (own < score && (!lowest || own <= json_get_int(lowest, "score", 0)))
+            lowest = entry;
+    }
+    if (!lowest)
+        return false;
+    remove_from(json_object_get(analysis->groups, json_get_text(lowest, "group")), lowest);
+    remove_from(analysis->matches, lowest);
+    return true;
 }
 
 static void note_defining_file(struct analysis *analysis)
@@ -109,40 +142,64 @@ static void note_defining_file(struct analysis *analysis)
         analysis->defining[analysis->defining_count++] = TAKE_PTR(stem);
 }
 
+static void add_declaration(struct analysis *analysis, const struct line_match *match,
+                            const struct declaration *declaration)
+{
+    note_defining_file(analysis);
+    if (declaration)
+        add_match(analysis, match, "definitions", SCORE_DEFINITION, "declares the name", "strong",
+                  declaration->source);
+    else
+        add_match(analysis, match, "definitions", SCORE_DEFINITION, "looks like the declaration", "medium",
+                  "text");
+}
+
 static int found(void *context, const struct line_match *match)
 {
     static const char *const groups[] = {"references", "tests", "configuration", "documentation", "other"};
     struct analysis *analysis = context;
-    if (json_array_size(analysis->matches) >= analysis->question->max_matches) {
-        analysis->is_truncated = true;
-        return 1;
-    }
+    const struct declaration *declaration = analysis_map_find(&analysis->map, analysis->path, match->number);
     bool may_define = analysis->kind == FILE_SOURCE && analysis->definition;
-    if (may_define && matcher_match(analysis->definition, match->at, match->len, NULL) > 0) {
-        analysis->symbols++;
-        note_defining_file(analysis);
-        add_match(analysis, match, "definitions", SCORE_DEFINITION, "looks like the declaration", "medium");
-    } else if (analysis->kind == FILE_TEST) {
-        add_match(analysis, match, "tests", SCORE_TEST, "occurs in a test", "medium");
-    } else {
-        add_match(analysis, match, groups[analysis->kind], SCORE_OTHER, "contains the text", "low");
-    }
+    bool is_definition =
+        may_define && (declaration || matcher_match(analysis->definition, match->at, match->len, NULL) > 0);
+    analysis->declared += declaration != NULL;
+    if (is_full(analysis) && (!is_definition || !make_room(analysis, SCORE_DEFINITION)))
+        return analysis->declared >=
+               analysis->map.declaration_count; // others may still come to their declaration
+    if (is_definition)
+        add_declaration(analysis, match, declaration);
+    else if (analysis->kind == FILE_TEST)
+        add_match(analysis, match, "tests", SCORE_TEST, "occurs in a test", "medium", "text");
+    else
+        add_match(analysis, match, groups[analysis->kind], SCORE_OTHER, "contains the text", "low", "text");
     return 0;
 }
 
 static int found_import(void *context, const struct line_match *match)
 {
     struct analysis *analysis = context;
-    bool is_test = analysis->kind == FILE_TEST;
+    bool is_test = analysis->kind == FILE_TEST,
+         is_sure = analysis_map_imports(&analysis->map, analysis->path);
     struct line_match first = {1, match->at, match->len};
-    if (json_array_size(analysis->matches) >= analysis->question->max_matches) {
-        analysis->is_truncated = true;
+    if (is_full(analysis) && !make_room(analysis, SCORE_IMPORTER)) {
+        analysis->is_done = true;
         return 1;
     }
-    analysis->relationships++;
     add_match(analysis, &first, is_test ? "tests" : "references",
-              is_test ? SCORE_IMPORTING_TEST : SCORE_IMPORTER, "imports the file that declares it", "medium");
+              is_test ? SCORE_IMPORTING_TEST : SCORE_IMPORTER, "imports the file that declares it",
+              is_sure ? "strong" : "medium", is_sure ? "built-in import extraction" : "text");
     return 1; // one a file
+}
+
+// The import as the file's text has it; where it cannot be made out (one over several lines) its first line.
+static int visit_importer(struct analysis *analysis, const struct walk_file *file, struct error *err)
+{
+    int status = lines_match(analysis->import, file->text, file->len, found_import, analysis, err);
+    if (status || !analysis_map_imports(&analysis->map, file->path))
+        return status;
+    const char *stop = memchr(file->text, '\n', file->len);
+    struct line_match first = {1, file->text, stop ? (size_t)(stop - file->text) : file->len};
+    return found_import(analysis, &first);
 }
 
 static bool wants(void *context, const char *path)
@@ -154,16 +211,19 @@ static bool wants(void *context, const char *path)
     analysis->path = path;
     if (analysis->import && analysis->kind != FILE_SOURCE && analysis->kind != FILE_TEST)
         return false;
+    if (analysis->import && analysis->map.importer_count && !analysis_map_imports(&analysis->map, path))
+        return false; // what the map knows is better than a guess by words
     return analysis->kind != FILE_TEST || analysis->question->include_tests;
 }
 
 static int visit(void *context, const struct walk_file *file, struct error *err)
 {
     struct analysis *analysis = context;
-    int status = analysis->import
-                     ? lines_match(analysis->import, file->text, file->len, found_import, analysis, err)
-                     : lines_match(analysis->query, file->text, file->len, found, analysis, err);
-    return status < 0 ? -1 : analysis->is_truncated;
+    int status = analysis->import ? visit_importer(analysis, file, err)
+                                  : lines_match(analysis->query, file->text, file->len, found, analysis, err);
+    if (status < 0)
+        return -1;
+    return analysis->import ? analysis->is_done : status;
 }
 
 // "\Q...\E" cannot be broken out of: an identifier has no backslash.
@@ -196,39 +256,67 @@ static int compile_import(struct analysis *analysis, struct error *err)
     return matcher_compile(MATCHER_REGEX, buffer_text(&pattern), pattern.len, &analysis->import, err);
 }
 
-static int look(struct tool_call *call, const struct place *place, struct analysis *analysis,
-                const char *intent, struct walk_result *result, struct error *err)
+static int walk(struct tool_call *call, const struct place *place, struct analysis *analysis,
+                struct error *err)
 {
-    const char *query = analysis->question->query;
+    struct walk_result result = {0};
     struct walk_options options = {.workspace = call->workspace,
                                    .is_cancelled = call->is_cancelled,
                                    .visit = visit,
                                    .wants = wants,
                                    .context = analysis};
-    if (matcher_compile(MATCHER_LITERAL_ANY_CASE, query, strlen(query), &analysis->query, err) < 0 ||
-        (is_identifier(query) && compile_definition(analysis, query, err) < 0) ||
-        walk_files(&options, place, result, err) < 0)
+    if (walk_files(&options, place, &result, err) < 0)
         return -1;
-    bool asks_importers = strcmp(intent, "references") == 0 || strcmp(intent, "impact") == 0;
-    if (!asks_importers || !analysis->defining_count || analysis->is_truncated)
-        return 0;
-    struct walk_result second;
-    if (compile_import(analysis, err) < 0)
-        return 0; // a name that is no valid text: no importers
-    return walk_files(&options, place, &second, err);
+    analysis->is_out_of_time |= result.is_out_of_time;
+    return 0;
 }
 
-static json_t *coverage_of(const struct analysis *analysis, const struct walk_result *result)
+static int look(struct tool_call *call, const struct place *place, struct analysis *analysis,
+                const char *intent, struct error *err)
 {
-    json_t *warnings = json_array();
-    if (result->is_out_of_time)
+    const char *query = analysis->question->query;
+    if (matcher_compile(MATCHER_LITERAL_ANY_CASE, query, strlen(query), &analysis->query, err) < 0 ||
+        (is_identifier(query) && compile_definition(analysis, query, err) < 0) ||
+        analysis_map_read(call, query, &analysis->map, err) < 0 || walk(call, place, analysis, err) < 0)
+        return -1;
+    bool asks_importers = strcmp(intent, "references") == 0 || strcmp(intent, "impact") == 0;
+    if (!asks_importers || !analysis->defining_count)
+        return 0;
+    if (compile_import(analysis, err) < 0)
+        return 0; // a name that is no valid text: no importers
+    return walk(call, place, analysis, err);
+}
+
+// All matches, best first; equal ones as they were found.
+static json_t *by_score(const json_t *matches)
+{
+    static const int scores[] = {SCORE_DEFINITION, SCORE_IMPORTING_TEST, SCORE_IMPORTER, SCORE_TEST,
+                                 SCORE_OTHER};
+    json_t *sorted = json_array(), *entry;
+    size_t at;
+    for (size_t i = 0; i < ARRAY_LEN(scores); i++)
+        json_array_foreach(matches, at, entry) if (json_get_int(entry, "score", 0) == scores[i])
+            json_array_append(sorted, entry);
+    return sorted;
+}
+
+static json_t *coverage_of(const struct analysis *analysis)
+{
+    json_t *coverage = analysis->map.coverage
+                           ? json_deep_copy(analysis->map.coverage)
+                           : json_pack("{s:i s:i s:i s:i s:i s:b s:[]}", "inventoryFiles", 0, "analyzedFiles",
+                                       0, "scannedBytes", 0, "symbolCount", 0, "relationshipCount", 0,
+                                       "truncated", 0, "warnings");
+    json_t *warnings = json_object_get(coverage, "warnings");
+    if (analysis->is_truncated)
+        json_array_append_new(warnings,
+                              json_string("there are more matches than max_results: narrow with path"));
+    if (analysis->is_out_of_time)
         json_array_append_new(warnings,
                               json_string("stopped at the time limit: not every file was looked at"));
-    return json_pack("{s:I s:I s:I s:I s:I s:b s:o}", "inventoryFiles", (json_int_t)result->counts.files,
-                     "analyzedFiles", (json_int_t)result->counts.searched, "scannedBytes",
-                     (json_int_t)result->counts.bytes, "symbolCount", (json_int_t)analysis->symbols,
-                     "relationshipCount", (json_int_t)analysis->relationships, "truncated",
-                     analysis->is_truncated || result->is_out_of_time, "warnings", warnings);
+    if (analysis->is_truncated || analysis->is_out_of_time)
+        json_object_set_new(coverage, "truncated", json_true());
+    return coverage;
 }
 
 static char *cache_key(const struct tool_call *call, const struct analysis_question *question)
@@ -243,6 +331,7 @@ static void free_analysis(struct analysis *analysis)
     matcher_free(&analysis->query);
     matcher_free(&analysis->definition);
     matcher_free(&analysis->import);
+    analysis_map_free(&analysis->map);
     json_decref(analysis->groups);
     json_decref(analysis->matches);
     for (size_t i = 0; i < analysis->defining_count; i++)
@@ -257,17 +346,19 @@ int analysis_make(struct tool_call *call, const struct place *place, const struc
     for (const struct tool_field *field = group_fields; field->name; field++)
         json_object_set_new(analysis.groups, field->name, json_array());
     const char *intent = intent_of(question);
-    struct walk_result result = {0};
     CLEANUP_JSON json_t *warnings = json_array();
     if (question->is_regex)
         json_array_append_new(
             warnings, json_string("no analysis for a regular expression: give a plain text or a symbol"));
-    else if (look(call, place, &analysis, intent, &result, err) < 0)
+    else if (look(call, place, &analysis, intent, err) < 0)
         return -1;
     CLEANUP_FREE char *key = cache_key(call, question);
-    *ret =
-        json_pack("{s:i s:s s:s s:O s:O s:o s:O s:{s:b s:s}}", "schemaVersion", 1, "query", question->query,
-                  "intent", intent, "groups", analysis.groups, "matches", analysis.matches, "coverage",
-                  coverage_of(&analysis, &result), "warnings", warnings, "cache", "hit", 0, "key", key);
+    json_t *coverage = coverage_of(&analysis);
+    json_array_extend(warnings, json_object_get(coverage, "warnings"));
+    *ret = json_pack("{s:i s:s s:s s:O s:o s:o s:O s:o}", "schemaVersion", 1, "query", question->query,
+                     "intent", intent, "groups", analysis.groups, "matches", by_score(analysis.matches),
+                     "coverage", coverage, "warnings", warnings, "cache",
+                     analysis.map.cache ? json_incref(analysis.map.cache)
+                                        : json_pack("{s:b s:s}", "hit", 0, "key", key));
     return 0;
 }
