@@ -18,26 +18,54 @@ static void add_failure(struct finding_list *list, const char *check, const stru
 }
 
 // ---- without a daemon -----------------------------------------------------------------------------------------------------------
-static void ask_driver(const struct config *config, struct clock *clock, struct finding_list *ret)
+struct opened {
+    struct clock *clock;
+    struct loop *loop;
+    struct spawner *spawner;
+    struct driver *driver;
+};
+
+static int open_driver(const struct config *config, struct opened *ret, struct error *err)
 {
+    ret->clock = clock_new_real();
+    if (spawner_start(&ret->spawner, err) < 0 || loop_start(ret->clock, &ret->loop, err) < 0)
+        return -1;
+    const struct driver_options options = {.clock = ret->clock, .loop = ret->loop, .spawner = ret->spawner, .program_dir = config->program_dir,
+                                           .state_dir = config->state_dir, .data_root = config->data_root, .sbx = config->sbx};
+    return driver_open(config->driver, &options, &ret->driver, NULL, err);
+}
+
+static void close_driver(struct opened *opened)
+{
+    if (opened->driver)
+        opened->driver->ops->free(opened->driver);
+    if (opened->loop)
+        loop_stop(opened->loop);
+    spawner_stop(opened->spawner);
+    clock_free(opened->clock);
+}
+
+static void ask_driver(const struct config *config, struct finding_list *ret)
+{
+    CLEANUP(close_driver) struct opened opened = {0};
     struct error err = ERROR_INIT;
-    struct loop *loop = NULL;
-    struct spawner *spawner = NULL;
-    struct driver *driver = NULL;
-    if (spawner_start(&spawner, &err) == 0 && loop_start(clock, &loop, &err) == 0) {
-        const struct driver_options options = {.clock = clock, .loop = loop, .spawner = spawner, .program_dir = config->program_dir,
-                                               .state_dir = config->state_dir, .data_root = config->data_root, .sbx = config->sbx};
-        driver_open(config->driver, &options, &driver, NULL, &err);
-    }
-    if (driver)
-        driver->ops->probe(driver, ret);
+    if (open_driver(config, &opened, &err) == 0)
+        opened.driver->ops->probe(opened.driver, ret);
     else
         add_failure(ret, "driver", &err);
-    if (driver)
-        driver->ops->free(driver);
-    if (loop)
-        loop_stop(loop);
-    spawner_stop(spawner);
+}
+
+int findings_driver_name(const struct config *config, char **ret, struct error *err)
+{
+    if (strcmp(config->driver, "auto") != 0) {
+        *ret = mem_strdup(config->driver);
+        return 0;
+    }
+    CLEANUP(close_driver) struct opened opened = {0};
+    if (open_driver(config, &opened, err) < 0)
+        return -1;
+    *ret = mem_strdup(opened.driver->ops->name);
+    return 0;
 }
 
 static void check_port(const struct config *config, struct finding_list *ret)
@@ -69,12 +97,10 @@ static void check_tunnel(const struct config *config, struct finding_list *ret)
 
 void findings_without_daemon(const struct config *config, struct finding_list *ret)
 {
-    struct clock *clock = clock_new_real();
     finding_add(ret, FINDING_WARN, "daemon", "chat2shell serve", "no daemon runs for %s", config->state_dir);
-    ask_driver(config, clock, ret);
+    ask_driver(config, ret);
     check_port(config, ret);
     check_tunnel(config, ret);
-    clock_free(clock);
 }
 
 // ---- printing -------------------------------------------------------------------------------------------------------------------

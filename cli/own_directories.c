@@ -10,7 +10,7 @@
 
 // Names that chat2shell makes in one of its directories; "ws_" stands for every workspace.
 static const char *const own_names[] = {"state", "workspaces", "templates", "clones", "bundles", "chat2shell.sqlite", "lock", "runtimes",
-                                        ".trash", "ws_"};
+                                        "tunnel", "sbx-clones", ".trash", "ws_"};
 
 static bool is_own_name(const char *name)
 {

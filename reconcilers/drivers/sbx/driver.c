@@ -182,7 +182,8 @@ int driver_sbx_new(const struct driver_options *options, struct driver **ret, st
     pthread_mutex_init(&sbx->jobs_lock, NULL);
     pthread_mutex_init(&sbx->calls_lock, NULL);
     sbx->pool = pool_new(&(struct pool_options){.clock = sbx->clock, .worker_count = STARTER_THREADS, .work = sbx_job_work, .next_due = never, .arg = sbx});
-    if (fs_make_private_dir(clones_dir, &sbx->clones_fd, err) < 0 || pool_start(sbx->pool, err) < 0) {
+    // Without a store (doctor, setup) nothing is made here, and nothing may be written.
+    if ((options->instance && fs_make_private_dir(clones_dir, &sbx->clones_fd, err) < 0) || pool_start(sbx->pool, err) < 0) {
         free_parts(sbx);
         return -1;
     }

@@ -222,3 +222,18 @@ bool sbx_policy_denies(const json_t *from, const char *name, const char *host)
             return true;
     return false;
 }
+
+bool sbx_images_have(const json_t *from, const char *name)
+{
+    static const char library[] = "docker.io/library/";
+    const json_t *images = json_is_array(from) ? from : json_object_get(from, "images"), *image;
+    size_t i;
+    json_array_foreach ((json_t *)images, i, image) {
+        const char *repository = json_get_text(image, "repository"), *tag = json_get_text(image, "tag");
+        bool has_prefix = repository && strncmp(repository, library, strlen(library)) == 0;
+        CLEANUP_FREE char *whole = mem_format("%s:%s", repository ? repository + (has_prefix ? strlen(library) : 0) : "", tag ? tag : "");
+        if (strcmp(whole, name) == 0)
+            return true;
+    }
+    return false;
+}

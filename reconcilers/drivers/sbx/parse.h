@@ -41,3 +41,7 @@ bool sbx_port_row_is_loopback(const struct port_row *row);
 
 // Does an active rule deny `host` to that sandbox?
 bool sbx_policy_denies(const json_t *from, const char *name, const char *host);
+
+// Is that template (NAME:TAG) among {"images":[{"repository","tag"}…]}? docker.io/library/ may stand before its name, no other
+// registry.
+bool sbx_images_have(const json_t *from, const char *name);

@@ -79,21 +79,6 @@ static void judge_login(struct look *look, const struct call_result *result)
     sbx_sandbox_rows_free(&rows);
 }
 
-// {"images":[{"repository","tag"}…]}; docker.io/library/ may stand before the name.
-static bool has_image(const json_t *json, const char *name)
-{
-    const json_t *images = json_is_array(json) ? json : json_object_get(json, "images"), *image;
-    size_t i;
-    json_array_foreach ((json_t *)images, i, image) {
-        const char *repository = json_get_text(image, "repository"), *tag = json_get_text(image, "tag");
-        const char *slash = repository ? strrchr(repository, '/') : NULL;
-        CLEANUP_FREE char *whole = mem_format("%s:%s", slash ? slash + 1 : repository ? repository : "", tag ? tag : "");
-        if (strcmp(whole, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void judge_templates(struct look *look, const struct call_result *result)
 {
     CLEANUP_JSON json_t *json = NULL;
@@ -101,7 +86,7 @@ static void judge_templates(struct look *look, const struct call_result *result)
         return;
     if (sbx_call_json(result, &json, NULL) < 0)
         add_failure(look, "template", result);
-    else if (has_image(json, SBX_TEMPLATE_CODEXPRO))
+    else if (sbx_images_have(json, SBX_TEMPLATE_CODEXPRO))
         finding_add(&look->found, FINDING_PASS, "template", NULL, "the template " SBX_TEMPLATE_CODEXPRO " is there");
     else
         finding_add(&look->found, FINDING_FAIL, "template", "run: chat2shell setup",
