@@ -24,7 +24,8 @@ def commit_of(version):
 def version(call, options, words):
     text, server = versions.show(call.version), versions.show(call.daemon.version)
     if options.get("json"):
-        call.print(json.dumps({"version": text, "revision": commit_of(call.version), "server": {"version": server, "revision": commit_of(call.daemon.version)}}))
+        server_side = {"version": server, "revision": commit_of(call.daemon.version)}
+        call.print(json.dumps({"version": text, "revision": commit_of(call.version), "server": server_side}))
     elif call.version < (0, 33):
         call.print(f"Client Version:  {text} {commit_of(call.version)}\nServer Version:  {server} {commit_of(call.daemon.version)}")
     else:
@@ -55,16 +56,23 @@ def logout(call, options, words):
     call.print("Logged out")
 
 
+def findings(call):
+    """(check, status, message)."""
+    has_kvm, signed_in, same = os.access("/dev/kvm", os.R_OK | os.W_OK), call.store.data["logged_in"], call.version == call.daemon.version
+    client, daemon = versions.show(call.version), versions.show(call.daemon.version)
+    return [
+        ("CLI binary", True, "sbx is installed"), ("Binary version", True, client), ("Daemon", True, "sandboxd is running"),
+        ("Daemon diagnostics", True, "no problems found"),
+        ("Virtualization", has_kvm, "/dev/kvm is usable" if has_kvm else "/dev/kvm is not usable; the stand-in does not need it"),
+        ("Storage directories", True, call.store.directory), ("Directory permissions", True, "0700"), ("Disk space", True, "enough"),
+        ("Version match", same, f"client {client}, daemon {daemon}"), ("Socket", True, "sandboxd.sock answers"),
+        ("SSH client config", True, "not configured"), ("Authentication", signed_in, f"signed in as {call.store.data['user']}" if signed_in else "not signed in"),
+    ]
+
+
 def diagnose(call, options, words):
-    directory = call.store.directory
-    checks = [("CLI binary", "pass", "sbx is installed"), ("Binary version", "pass", versions.show(call.version)), ("Daemon", "pass", "sandboxd is running"),
-              ("Daemon diagnostics", "pass", "no problems found"), ("Virtualization", *(("pass", "/dev/kvm is usable") if os.access("/dev/kvm", os.R_OK | os.W_OK) else
-                                                                                         ("warn", "/dev/kvm is not usable; the stand-in does not need it"))),
-              ("Storage directories", "pass", directory), ("Directory permissions", "pass", "0700"), ("Disk space", "pass", "enough"),
-              ("Version match", "pass" if call.version == call.daemon.version else "warn", f"client {versions.show(call.version)}, daemon {versions.show(call.daemon.version)}"),
-              ("Socket", "pass", "sandboxd.sock answers"), ("SSH client config", "pass", "not configured"),
-              ("Authentication", *(("pass", f"signed in as {call.store.data['user']}") if call.store.data["logged_in"] else ("warn", "not signed in")))]
-    rows = [{"name": name, "status": status, "message": message, "detail": "", "hint": "" if status == "pass" else "see the message"} for name, status, message in checks]
+    rows = [{"name": name, "status": "pass" if good else "warn", "message": message, "detail": "", "hint": "" if good else "see the message"}
+            for name, good, message in findings(call)]
     if options["output"] == "json":
         call.print(json.dumps({"version": "1.0", "checks": rows}, indent=2))
     else:
@@ -159,7 +167,8 @@ def mcp_ls(call, options, words):
 # ---- the daemon ----------------------------------------------------------------------------------------------------------
 def daemon_status(call, options, words):
     if options["json"]:
-        call.print(json.dumps({"status": "running", "pid": os.getpid(), "version": versions.show(call.daemon.version), "socket": call.daemon.state + "/sandboxd.sock"}))
+        call.print(json.dumps({"status": "running", "pid": os.getpid(), "version": versions.show(call.daemon.version),
+                               "socket": call.daemon.state + "/sandboxd.sock"}))
     else:
         call.print(f"Status: running\nPID: {os.getpid()}\nSocket: {call.daemon.state}/sandboxd.sock")
 

@@ -9,9 +9,11 @@ SANDBOX = ("sandbox", "", "one", "Apply to one sandbox only", (0, 0))
 FORCE = ("force", "f", "switch", "Do not ask", (0, 0))
 JSON = ("json", "", "switch", "Output in JSON format", (0, 0))
 RM_FLAGS = [SANDBOX, FORCE, ("id", "", "many", "Rule id", (0, 0)), ("resource", "", "many", "Resource of the rule", (0, 0))]
-LS_FLAGS = [JSON, ("wide", "", "switch", "Show ids", (0, 0)), ("type", "", "one", "all, network or filesystem", (0, 0)), ("decision", "", "one", "allow or deny", (0, 0)),
+LS_FLAGS = [JSON, ("wide", "", "switch", "Show ids", (0, 0)), ("type", "", "one", "all, network or filesystem", (0, 0)),
+            ("decision", "", "one", "allow or deny", (0, 0)),
             ("source", "", "one", "local, org or kit", (0, 0)), ("include-inactive", "", "switch", "Show inactive rules too", (0, 0))]
-LOG_FLAGS = [JSON, ("limit", "", "one", "Most entries (0 = all)", (0, 0)), ("type", "", "one", "all or network", (0, 0)), ("quiet", "q", "switch", "Hosts only", (0, 0))]
+LOG_FLAGS = [JSON, ("limit", "", "one", "Most entries (0 = all)", (0, 0)),
+             ("type", "", "one", "all or network", (0, 0)), ("quiet", "q", "switch", "Hosts only", (0, 0))]
 CHECK_FLAGS = [SANDBOX, JSON, ("verbose", "", "switch", "Tell the rule", (0, 0))]
 NETWORK = "network"
 
@@ -79,7 +81,8 @@ def ls(call, options, words):
         return
     headers = (["ID"] if options["wide"] else []) + ["NAME", "APPLIES TO", "TYPE", "DECISION", "RESOURCES", "ORIGIN", "STATUS"]
     call.print(table.render(headers, [([rule["id"]] if options["wide"] else []) + [
-        rule["name"], rule["applies_to"], rule["resource_type"], rule["decision"], ",".join(rule["resources"]), rule["origin"], rule["status"]] for rule in rules]))
+        rule["name"], rule["applies_to"], rule["resource_type"], rule["decision"], ",".join(rule["resources"]), rule["origin"], rule["status"]]
+        for rule in rules]))
 
 
 def log(call, options, words):
@@ -91,13 +94,15 @@ def log(call, options, words):
         raise CliError(f"invalid argument \"{limit}\" for \"--limit\" flag")
     rows = rows[-int(limit):] if int(limit) else rows
     if options["json"]:
-        call.print(json.dumps({"blocked_hosts": [row["row"] for row in rows if row["blocked"]], "allowed_hosts": [row["row"] for row in rows if not row["blocked"]]}, indent=2))
+        answer = {"blocked_hosts": [row["row"] for row in rows if row["blocked"]], "allowed_hosts": [row["row"] for row in rows if not row["blocked"]]}
+        call.print(json.dumps(answer, indent=2))
     elif options["quiet"]:
         for row in rows:
             call.print(row["row"]["host"])
     else:
         call.print(table.render(["SANDBOX", "HOST", "PROXY", "DECISION", "REASON", "COUNT"], [
-            [row["vm_name"], row["row"]["host"], row["row"]["proxy_type"], "blocked" if row["blocked"] else "allowed", row["row"]["reason"], row["row"]["count_since"]] for row in rows]))
+            [row["vm_name"], row["row"]["host"], row["row"]["proxy_type"], "blocked" if row["blocked"] else "allowed", row["row"]["reason"],
+             row["row"]["count_since"]] for row in rows]))
 
 
 def note(store, sandbox, host, allowed, rule):
@@ -109,7 +114,8 @@ def note(store, sandbox, host, allowed, rule):
                 row["row"]["last_seen"] = now()
                 break
         else:
-            row = {"host": host, "vm_name": sandbox, "proxy_type": "forward", "reason": rule["name"] if rule else "no rule allows it", "since": now(), "last_seen": now(), "count_since": 1}
+            row = {"host": host, "vm_name": sandbox, "proxy_type": "forward", "reason": rule["name"] if rule else "no rule allows it",
+                   "since": now(), "last_seen": now(), "count_since": 1}
             store.data["log"] = store.data["log"][-999:] + [{"vm_name": sandbox, "blocked": not allowed, "row": row}]
         store.save()
 

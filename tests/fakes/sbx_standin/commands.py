@@ -3,20 +3,20 @@ import json
 import os
 import sys
 
-from . import cmd_cp, cmd_host, cmd_policy, cmd_sandbox, images, options, settings, versions
+from . import cmd_cp, cmd_create, cmd_exec, cmd_host, cmd_list, cmd_policy, cmd_ports, images, options, settings, versions
 from .errors import CliError
 
 # words: (handler, flags, flags may follow words, usage, doc, since)
 OLD = (0, 0)
 COMMANDS = {
-    "create": (cmd_sandbox.create, cmd_sandbox.CREATE_FLAGS, True, "[flags] AGENT|SANDBOX_KIT [PATH...]", "Create a sandbox for an agent", OLD),
-    "run": (cmd_sandbox.run, cmd_sandbox.RUN_FLAGS, True, "[flags] [AGENT] [PATH...] [-- AGENT_ARGS...]", "Run an agent in a sandbox", OLD),
-    "exec": (cmd_sandbox.exec_command, cmd_sandbox.EXEC_FLAGS, False, "[flags] SANDBOX COMMAND [ARG...]", "Execute a command inside a sandbox", OLD),
-    "ls": (cmd_sandbox.ls, cmd_sandbox.LS_FLAGS, True, "[flags]", "List sandboxes", OLD),
-    "inspect": (cmd_sandbox.inspect, cmd_sandbox.JSON_FLAG, True, "SANDBOX", "Display details of a sandbox", versions.FEATURES["inspect"]),
-    "stop": (cmd_sandbox.stop, [], True, "SANDBOX [SANDBOX...]", "Stop sandboxes without removing them", OLD),
-    "rm": (cmd_sandbox.rm, cmd_sandbox.RM_FLAGS, True, "[flags] [SANDBOX...]", "Remove sandboxes", OLD),
-    "ports": (cmd_sandbox.ports_command, cmd_sandbox.PORTS_FLAGS, True, "[flags] SANDBOX", "Manage published ports", OLD),
+    "create": (cmd_create.create, cmd_create.CREATE_FLAGS, True, "[flags] AGENT|SANDBOX_KIT [PATH...]", "Create a sandbox for an agent", OLD),
+    "run": (cmd_create.run, cmd_create.RUN_FLAGS, True, "[flags] [AGENT] [PATH...] [-- AGENT_ARGS...]", "Run an agent in a sandbox", OLD),
+    "exec": (cmd_exec.exec_command, cmd_exec.EXEC_FLAGS, False, "[flags] SANDBOX COMMAND [ARG...]", "Execute a command inside a sandbox", OLD),
+    "ls": (cmd_list.ls, cmd_list.LS_FLAGS, True, "[flags]", "List sandboxes", OLD),
+    "inspect": (cmd_list.inspect, cmd_list.JSON_FLAG, True, "SANDBOX", "Display details of a sandbox", versions.FEATURES["inspect"]),
+    "stop": (cmd_list.stop, [], True, "SANDBOX [SANDBOX...]", "Stop sandboxes without removing them", OLD),
+    "rm": (cmd_list.rm, cmd_list.RM_FLAGS, True, "[flags] [SANDBOX...]", "Remove sandboxes", OLD),
+    "ports": (cmd_ports.ports_command, cmd_ports.PORTS_FLAGS, True, "[flags] SANDBOX", "Manage published ports", OLD),
     "cp": (cmd_cp.cp, cmd_cp.FLAGS, True, "[flags] SRC DST", "Copy files between a sandbox and the host", OLD),
     "template ls": (images.ls, images.LS_FLAGS, True, "[flags]", "List templates", OLD),
     "template save": (images.save, images.SAVE_FLAGS, True, "[flags] SANDBOX NAME:TAG", "Save a sandbox as a template", OLD),

@@ -53,7 +53,19 @@ class Daemon:
         fakes, target = os.path.dirname(HERE), "/run/sandbox/standin/packages/codexpro/"
         guest = os.environ.get("SBX_STANDIN_GUEST") or self.settings["guest"] or self.built_guest()
         found = [(os.path.join(fakes, "codexpro"), "codexpro"), (os.path.join(fakes, "codexpro_standin"), "codexpro_standin"), (guest, "chat2shell-guest")]
-        return [(source, target + name) for source, name in found if source and os.path.exists(source)]
+        return [(source, target + name) for source, name in found if source and os.path.exists(source)] + self.real_codexpro()
+
+    @staticmethod
+    def real_codexpro():
+        """SBX_STANDIN_CODEXPRO names a real one (a directory with dist/http.js): npm installs that instead. Its dependencies are in it, or
+        beside it in node_modules."""
+        found = os.environ.get("SBX_STANDIN_CODEXPRO")
+        if not found or not os.path.isfile(os.path.join(found, "dist/http.js")):
+            return []
+        found = os.path.realpath(found)
+        parent, name = os.path.split(found)
+        is_beside = os.path.basename(parent) == "node_modules" and name == "codexpro"
+        return [(parent, "/run/sandbox/standin/real/node_modules")] if is_beside else [(found, "/run/sandbox/standin/real/node_modules/codexpro")]
 
     @staticmethod
     def built_guest():

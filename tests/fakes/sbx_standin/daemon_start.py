@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import signal
-import sys
 import time
 
 START_SECONDS = 30

@@ -8,6 +8,7 @@ from .errors import ClientGone, CliError
 
 EXPIRED = "request failed: 401 Unauthorized: docker session has expired: please sign in to Docker to proceed"
 BANNER = "Starting sandboxd daemon...\nDaemon started (PID: {pid}, socket: {state}/sandboxd.sock)\nLogs: {state}/daemon.log\n"
+SIGN_IN = b"Your one-time device confirmation code is: SBXF-AKE0\nWaiting for authentication...\n"
 
 
 class Finished(Exception):
@@ -34,7 +35,7 @@ def prompt(call, rule):
 
 def session_expired(call, rule):
     if rule.get("wait"):
-        call.write(1, b"Your Docker session has expired. Starting the sign-in flow...\nYour one-time device confirmation code is: SBXF-AKE0\nWaiting for authentication...\n")
+        call.write(1, b"Your Docker session has expired. Starting the sign-in flow...\n" + SIGN_IN)
         hang(call, rule)
     raise CliError(EXPIRED)
 
@@ -79,8 +80,8 @@ def unavailable(call, rule):
     raise CliError("request failed: 500 Internal Server Error: backend unavailable")
 
 
-BEFORE = {"hang": hang, "delay": delay, "prompt": prompt, "session-expired": session_expired, "fail": fail, "crash-daemon": crash_daemon, "stop-sandbox": stop_sandbox,
-          "steal-port": steal_port, "update-pending": update_pending, "conflict": conflict, "unavailable": unavailable}
+BEFORE = {"hang": hang, "delay": delay, "prompt": prompt, "session-expired": session_expired, "fail": fail, "crash-daemon": crash_daemon,
+          "stop-sandbox": stop_sandbox, "steal-port": steal_port, "update-pending": update_pending, "conflict": conflict, "unavailable": unavailable}
 EITHER = {"hang", "delay", "crash-daemon", "stop-sandbox"}
 
 

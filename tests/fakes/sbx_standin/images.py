@@ -56,8 +56,8 @@ def ls(call, options, words):
     with call.store.lock:
         rows = [{**t, "repository": t["repository"] if "/" in t["repository"] else prefix + t["repository"]} for t in call.store.data["templates"]]
     if options["json"]:
-        call.print(json.dumps({"images": [{"repository": t["repository"], "tag": t["tag"], "id": t["image_id"], "flavor": t["flavor"], "created_at": t["created_at"],
-                                           "size": t["size"]} for t in rows]}, indent=2))
+        shown = [{"repository": t["repository"], "tag": t["tag"], "id": t["image_id"], **{key: t[key] for key in ("flavor", "created_at", "size")}} for t in rows]
+        call.print(json.dumps({"images": shown}, indent=2))
         return
     call.print(table.render(["REPOSITORY", "TAG", "IMAGE ID", "FLAVOR", "CREATED"],
                             [[t["repository"], t["tag"], t["image_id"][7:19], t["flavor"], t["created_at"]] for t in rows]))
@@ -94,7 +94,8 @@ def drop_empty(target, path):
     if os.path.islink(full) or os.path.isfile(full):
         os.unlink(full)
     elif os.path.isdir(full):
-        subprocess.run(["find", full, "-depth", "(", "-type", "d", "-o", "-empty", ")", "-delete"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+        subprocess.run(["find", full, "-depth", "(", "-type", "d", "-o", "-empty", ")", "-delete"], stdin=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=60)
 
 
 def add(call, reference, flavor, fill):
@@ -132,7 +133,8 @@ def write_archive(path, directory, template):
             member.size = layer.tell()
             layer.seek(0)
             tar.addfile(member, layer)
-            for file, data in (("config.json", config), ("manifest.json", json.dumps([{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]).encode())):
+            manifest = json.dumps([{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]).encode()
+            for file, data in (("config.json", config), ("manifest.json", manifest)):
                 member = tarfile.TarInfo(file)
                 member.size = len(data)
                 tar.addfile(member, io.BytesIO(data))

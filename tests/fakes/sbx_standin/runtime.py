@@ -45,7 +45,8 @@ def make_root(directory, name):
 
 def write_etc(directory, name):
     texts = {
-        "passwd": PASSWD, "group": GROUP, "hostname": name + "\n", "hosts": f"127.0.0.1\tlocalhost {name}\n::1\tlocalhost\n", "resolv.conf": "nameserver 127.0.0.1\n",
+        "passwd": PASSWD, "group": GROUP, "hostname": name + "\n", "hosts": f"127.0.0.1\tlocalhost {name}\n::1\tlocalhost\n",
+        "resolv.conf": "nameserver 127.0.0.1\n",
         "os-release": 'PRETTY_NAME="Docker Sandboxes stand-in (the host\'s programs)"\nID=sbx-standin\nVERSION_ID="1"\n',
         "gitconfig": "[safe]\n\tdirectory = *\n", "shells": "/bin/sh\n/bin/bash\n",
     }
@@ -57,8 +58,8 @@ def write_etc(directory, name):
 
 
 def bubblewrap(root, record, extra_mounts, descriptor):
-    argv = ["bwrap", "--unshare-user", "--uid", "1000", "--gid", "1000", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
-            "--hostname", record["name"], "--cap-drop", "ALL", "--as-pid-1",
+    argv = ["bwrap", "--unshare-user", "--uid", "1000", "--gid", "1000", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
+            "--unshare-cgroup-try", "--hostname", record["name"], "--cap-drop", "ALL", "--as-pid-1",
             "--bind", root, "/", "--ro-bind", "/usr", "/usr", "--bind", root + "/usr-local", "/usr/local", "--proc", "/proc", "--dev", "/dev"]
     for file in HOST_ETC:
         if os.path.exists("/etc/" + file):
