@@ -32,7 +32,7 @@ static void probe(struct rpc *rpc)
 static void fail(struct rpc *rpc)
 {
     CLEANUP_FREE char *reason =
-        mem_format("it hangs: it did not answer %d health probes in a row, each within %d s", HEALTH_MISSED_MAX, HEALTH_INTERVAL_MS / 1000);
+        mem_format("it hangs or is gone: %d health probes in a row were not answered, each within %d s", HEALTH_MISSED_MAX, HEALTH_INTERVAL_MS / 1000);
     rpc_break(rpc, reason);
 }
 
