@@ -36,10 +36,10 @@ static void set_faults(const struct standin *standin, const char *faults)
 static void run_program(struct standin *standin, const struct server *stdio)
 {
     CLEANUP_FREE char *dir = support_program_dir(), *guest = mem_format("CODEXPRO_STANDIN_GUEST=%s/chat2shell-guest", dir);
-    CLEANUP_FREE char *home = mem_format("HOME=%s", standin->root), *port = mem_format("%d", standin->port);
+    CLEANUP_FREE char *home = mem_format("HOME=%s", standin->root), *tmp = mem_format("TMPDIR=%s", standin->root), *port = mem_format("%d", standin->port);
     char *argv[] = {"python3", TEST_SOURCE_DIR "/tests/fakes/codexpro", "--root", standin->root, "--allow-root", standin->root, "--host",
                     "127.0.0.1", "--port", port, "--bash", "full", "--write", "workspace", "--tool-mode", "standard", NULL};
-    char *environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "CODEXPRO_HTTP_TOKEN=" TOKEN, guest, home, NULL};
+    char *environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "CODEXPRO_HTTP_TOKEN=" TOKEN, guest, home, tmp, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, stdio->input_fd, 0);

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #define GRACE_MS 1500
-#define DIR_PREFIX "/tmp/.chat2shell-"
 
 struct raw_call {
     TAILQ_ENTRY(raw_call) link;
@@ -240,7 +239,7 @@ static json_t *failure(const char *text)
 
 static void note_directory(struct raw_bash *raw, const char *out)
 {
-    const char *at = strstr(out, " dir " DIR_PREFIX);
+    const char *at = strstr(out, " dir /tmp/.chat2shell-");
     if (!at || raw->directory_count == ARRAY_LEN(raw->directories))
         return;
     at += strlen(" dir ");

@@ -10,7 +10,8 @@
 
 #define PREPARE_MS 60000
 #define SCRIPT "shell/run.bash"
-#define DIR_PREFIX "/tmp/.chat2shell-"
+#define DIR_PREFIX "/.chat2shell-"
+#define DIR_MAX 200
 #define DIR_RANDOM 10
 #define HINT_TEMPLATE "use a template with bash, coreutils and util-linux"
 
@@ -21,16 +22,19 @@ static char *make_command(const char *nonce)
                       "for T in mktemp mkdir mkfifo rm mv cat dd head tail od tr base64 cksum stat env timeout setsid flock fallocate; do\n"
                       "builtin type -P \"$T\" >/dev/null || M+=\" $T\"\ndone\n"
                       "if [[ $M ]]; then builtin printf '\\nc2s %%s missing%%s\\n' %s \"$M\"; exit; fi\n"
-                      "D=$(mktemp -d " DIR_PREFIX "XXXXXXXXXX) && builtin printf %%s %s >\"$D/run\" && builtin printf '\\nc2s %%s dir %%s\\n' %s \"$D\" ||\n"
+                      "T=${TMPDIR-}\n[[ $T =~ ^/[A-Za-z0-9._/-]{1,150}$ && -w $T ]] || T=/tmp\n"
+                      "D=$(mktemp -d \"$T" DIR_PREFIX "XXXXXXXXXX\") && builtin printf %%s %s >\"$D/run\" && builtin printf '\\nc2s %%s dir %%s\\n' %s \"$D\" ||\n"
                       "builtin printf '\\nc2s %%s failed\\n' %s\n",
                       nonce, script, nonce, nonce);
 }
 
+// It goes into commands as it is.
 static bool is_dir_name(const char *text)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    size_t prefix = strlen(DIR_PREFIX);
-    return strncmp(text, DIR_PREFIX, prefix) == 0 && strspn(text + prefix, letters) == DIR_RANDOM && !text[prefix + DIR_RANDOM];
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
+    size_t len = strlen(text), tail = strlen(DIR_PREFIX) + DIR_RANDOM;
+    return *text == '/' && len > tail && len < DIR_MAX && strspn(text, letters) == len &&
+           strncmp(text + len - tail, DIR_PREFIX, strlen(DIR_PREFIX)) == 0;
 }
 
 // The words behind "c2s NONCE " on a line of their own, or NULL. The caller's.
@@ -58,7 +62,7 @@ static int read_answer(struct shell *shell, const json_t *result, struct error *
         return error_set(err, ERROR_UNSUPPORTED, HINT_TEMPLATE, "Bash sessions need programs that this sandbox does not have: %.300s", line + 8);
     if (strncmp(line, "dir ", 4) != 0 || !is_dir_name(line + 4))
         return error_set(err, ERROR_UNAVAILABLE, "look whether its disk is full, and whether /tmp can be written",
-                         "no directory for Bash sessions could be made in /tmp of the sandbox");
+                         "no directory for Bash sessions could be made in the sandbox, below TMPDIR or /tmp");
     shell->dir = mem_strdup(line + 4);
     return 0;
 }
