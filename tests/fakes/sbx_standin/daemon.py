@@ -233,6 +233,8 @@ class Daemon:
 
 def main():
     threading.stack_size(512 << 10)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # whatever the first caller had blocked
+    os.umask(0o022)
     try:
         daemon = Daemon(STATE)
     except (settings.BadSettings, CliError) as why:

@@ -12,6 +12,7 @@ import sys
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 TIOCSCTTY = 0x540E
 WORKLOAD_UID = 1000
+RESERVED_SIGNALS = (32, 33)  # the C library keeps them for itself
 
 
 def exactly(channel, size):
@@ -68,8 +69,10 @@ def become(request, descriptors):
         posix.dup2(descriptors[number], number)
     if request["tty"]:
         fcntl.ioctl(0, TIOCSCTTY, 0)
-    for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGINT, _signal.SIGCHLD):
-        _signal.signal(number, _signal.SIG_DFL)
+    for number in range(1, _signal.NSIG):
+        if number not in (_signal.SIGKILL, _signal.SIGSTOP) and number not in RESERVED_SIGNALS:
+            _signal.signal(number, _signal.SIG_DFL)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
     posix.umask(0o022)
     try:
         posix.chdir(request["cwd"])
