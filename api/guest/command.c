@@ -149,6 +149,13 @@ static int run(struct guest *guest, const struct command_spec *spec, const char 
                : 0;
 }
 
+static void terminate(struct buffer *text) // data is a string, also where nothing came
+{
+    if (!text->data && buffer_append_char(text, '\0') == 0)
+        text->len = 0;
+    buffer_text(text);
+}
+
 int command_run_spec(struct guest *guest, const struct command_spec *spec, struct command_result *ret,
                      struct error *err)
 {
@@ -163,8 +170,8 @@ int command_run_spec(struct guest *guest, const struct command_spec *spec, struc
     } else if (run(guest, spec, program, &result, err) < 0) {
         return -1;
     }
-    buffer_text(&result.out);
-    buffer_text(&result.errors);
+    terminate(&result.out);
+    terminate(&result.errors);
     *ret = result;
     result = (struct command_result){0};
     return 0;

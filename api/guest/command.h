@@ -16,7 +16,7 @@ struct command_spec {
 };
 
 struct command_result {
-    struct buffer out, errors; // owned; cut at their maximum
+    struct buffer out, errors; // owned; cut at their maximum; data is never NULL
     int exit_code;             // 128+N for death by signal N, 127 if there is no such program
     bool is_missing;           // there is no such program: `errors` says so
     bool is_cut;               // stdout had more than max_bytes

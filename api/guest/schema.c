@@ -130,9 +130,12 @@ json_t *guest_tool_describe(const struct tool *tool)
         json_pack("{s:s s:b s:b s:b s:b}", "title", tool->title, "readOnlyHint", tool->hints.is_read_only,
                   "destructiveHint", tool->hints.is_destructive, "idempotentHint", tool->hints.is_idempotent,
                   "openWorldHint", tool->hints.is_open_world);
-    return json_pack("{s:s s:s s:s s:o s:o s:o}", "name", tool->name, "title", tool->title, "description",
-                     tool->description, "inputSchema", args_schema(tool->args), "outputSchema",
-                     output_schema(tool), "annotations", hints);
+    json_t *described = json_pack("{s:s s:s s:s s:o s:o s:o}", "name", tool->name, "title", tool->title,
+                                  "description", tool->description, "inputSchema", args_schema(tool->args),
+                                  "outputSchema", output_schema(tool), "annotations", hints);
+    if (tool->file_arg)
+        json_object_set_new(described, "_meta", json_pack("{s:[s]}", "openai/fileParams", tool->file_arg));
+    return described;
 }
 
 // One issue: "MESSAGE at PATH" on a line of its own.

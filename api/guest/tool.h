@@ -68,8 +68,9 @@ struct tool {
     const struct tool_arg *args;     // NULL: none
     const struct tool_field *fields; // beside the common ones
     struct tool_hints hints;
-    bool has_no_workspace;                                      // no workspace_id and root in its results
-    int (*run)(struct tool_call *call, struct error *err);      // on a worker thread, or
+    const char *file_arg;                                  // an argument that a chat fills with an attachment
+    bool has_no_workspace;                                 // no workspace_id and root in its results
+    int (*run)(struct tool_call *call, struct error *err); // on a worker thread, or
     void (*start)(struct request *request, const json_t *args); // on the loop thread; answers by tool_answer*
 };
 

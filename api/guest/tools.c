@@ -18,6 +18,7 @@ extern const struct tool guest_tool_view_image;
 extern const struct tool guest_tool_write;
 extern const struct tool guest_tool_edit;
 extern const struct tool guest_tool_apply_patch;
+extern const struct tool guest_tool_import_file;
 extern const struct tool guest_tool_bash;
 extern const struct tool guest_tool_show_changes;
 extern const struct tool guest_tool_read_handoff;
@@ -37,6 +38,7 @@ const struct tool *const guest_tools[] = {
     &guest_tool_write,
     &guest_tool_edit,
     &guest_tool_apply_patch,
+    &guest_tool_import_file,
     &guest_tool_bash,
     &guest_tool_show_changes,
     &guest_tool_read_handoff,

@@ -24,6 +24,7 @@ const struct tool tools[] = {
     {"write", TOOL_FORWARDS, tool_run_forwarded},
     {"edit", TOOL_FORWARDS, tool_run_forwarded},
     {"apply_patch", TOOL_FORWARDS, tool_run_forwarded},
+    {"import_file", TOOL_FORWARDS, tool_run_forwarded},
     {"show_changes", TOOL_FORWARDS, tool_run_forwarded},
     {"read_handoff", TOOL_FORWARDS, tool_run_forwarded},
     {"wait_for_handoff", TOOL_FORWARDS, tool_run_forwarded_wait},
