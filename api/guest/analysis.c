@@ -6,6 +6,7 @@
 #include "api/guest/text.h"
 #include "api/guest/walk.h"
 #include "controller/base/memory.h"
+#include "controller/base/utf8.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -211,8 +212,6 @@ static bool wants(void *context, const char *path)
     analysis->path = path;
     if (analysis->import && analysis->kind != FILE_SOURCE && analysis->kind != FILE_TEST)
         return false;
-    if (analysis->import && analysis->map.importer_count && !analysis_map_imports(&analysis->map, path))
-        return false; // what the map knows is better than a guess by words
     return analysis->kind != FILE_TEST || analysis->question->include_tests;
 }
 
@@ -271,6 +270,41 @@ static int walk(struct tool_call *call, const struct place *place, struct analys
     return 0;
 }
 
+static bool is_in_scope(const struct place *place, const char *path)
+{
+    size_t len = strlen(place->path);
+    return strcmp(place->path, ".") == 0 ||
+           (strncmp(path, place->path, len) == 0 && (!path[len] || path[len] == '/'));
+}
+
+static int read_importer(struct tool_call *call, struct analysis *analysis, const char *path,
+                         struct error *err)
+{
+    CLEANUP_CLOSE int fd = workspace_open_real(call->workspace, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    CLEANUP(buffer_free) struct buffer bytes = BUFFER_INIT(REPO_MAX_FILE_BYTES);
+    struct stat meta;
+    if (fd < 0 || fstat(fd, &meta) < 0 || !S_ISREG(meta.st_mode) || fs_read_all(fd, &bytes, NULL) < 0)
+        return 0; // it changed since the map was made
+    struct walk_file file = {.path = path};
+    CLEANUP_FREE char *text = utf8_to_valid(bytes.data, bytes.len, &file.len);
+    file.text = text;
+    return visit_importer(analysis, &file, err) < 0 ? -1 : 0;
+}
+
+// Those that the map knows; a guess by words is for where it knows none.
+static int read_importers(struct tool_call *call, const struct place *place, struct analysis *analysis,
+                          struct error *err)
+{
+    for (size_t i = 0; i < analysis->map.importer_count && !analysis->is_done; i++) {
+        const char *path = analysis->map.importers[i].path;
+        if (atomic_load(call->is_cancelled))
+            return 0;
+        if (is_in_scope(place, path) && wants(analysis, path) && read_importer(call, analysis, path, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int look(struct tool_call *call, const struct place *place, struct analysis *analysis,
                 const char *intent, struct error *err)
 {
@@ -284,7 +318,8 @@ static int look(struct tool_call *call, const struct place *place, struct analys
         return 0;
     if (compile_import(analysis, err) < 0)
         return 0; // a name that is no valid text: no importers
-    return walk(call, place, analysis, err);
+    return analysis->map.importer_count ? read_importers(call, place, analysis, err)
+                                        : walk(call, place, analysis, err);
 }
 
 // All matches, best first; equal ones as they were found.

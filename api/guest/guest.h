@@ -33,9 +33,12 @@ struct guest {
     struct exec *execs;
     int exec_count;
     bool is_stopping;
-    bool has_grown; // a large message came: give memory back when all is answered
+    struct loop_timer map_timer; // gives back the memory of a repository map that nobody asks for
+    bool has_grown;              // a large message came: give memory back when all is answered
 };
 
+// A tool has ended (loop thread): if it left a repository map, look after it.
+void guest_watch_map(struct guest *guest);
 // Serves in_fd/out_fd until end of input or a signal, ends every process it started, returns 0 (or -1 if it
 // could not start). SIGCHLD, SIGTERM, SIGINT and SIGHUP must be blocked before in every thread.
 int guest_serve(const char *root, int in_fd, int out_fd, struct error *err);

@@ -3,6 +3,7 @@
 #include "api/guest/text.h"
 #include "api/guest/workspace.h"
 #include "controller/base/memory.h"
+#include "controller/base/time.h"
 #include <pthread.h>
 #include <sha2.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@ const struct tool_field repo_cache_fields[] = {{"hit", FIELD_BOOLEAN}, {"key", F
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct repo kept;
 static size_t kept_total; // files, binary ones included
+static int64_t used_ms;   // boot time of the last use
 
 void repo_warn(struct repo *repo, const char *format, ...)
 {
@@ -140,9 +142,24 @@ int repo_get(struct tool_call *call, const struct repo **ret, struct error *err)
 
 void repo_release(const struct repo **repo)
 {
-    if (*repo)
+    if (*repo) {
+        used_ms = boot_time_now().ms;
         pthread_mutex_unlock(&lock);
+    }
     *repo = NULL;
+}
+
+bool repo_drop_if_unused(int64_t idle_ms)
+{
+    if (pthread_mutex_trylock(&lock) != 0)
+        return true; // somebody uses it
+    if (kept_total && boot_time_now().ms - used_ms >= idle_ms) {
+        free_repo(&kept, kept_total);
+        kept_total = 0;
+    }
+    bool is_there = kept_total > 0;
+    pthread_mutex_unlock(&lock);
+    return is_there;
 }
 
 static int by_path(const void *key, const void *at)

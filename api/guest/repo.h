@@ -50,6 +50,8 @@ struct repo {
 int repo_get(struct tool_call *call, const struct repo **ret, struct error *err);
 void repo_release(const struct repo **repo);
 #define CLEANUP_REPO CLEANUP(repo_release)
+// Loop thread, never waits: gives the memory back if nobody asked for idle_ms. True while there is a map.
+bool repo_drop_if_unused(int64_t idle_ms);
 const struct repo_file *repo_find(const struct repo *repo, const char *path); // NULL if it is not there
 // {inventoryFiles, …, truncated, warnings} and {hit, key} as the tools show them, and their fields.
 json_t *repo_coverage(const struct repo *repo);

@@ -83,6 +83,7 @@ static void run_job(struct job *job)
 static void job_done(struct job *job)
 {
     struct request *request = CONTAINER_OF(job, struct request, job);
+    guest_watch_map(request->guest);
     if (atomic_load(&request->is_cancelled) || !request->answer)
         request_fail_cancelled(request);
     else

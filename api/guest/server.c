@@ -2,6 +2,7 @@
 #include "api/guest/dispatch.h"
 #include "api/guest/exec.h"
 #include "api/guest/guest.h"
+#include "api/guest/repo.h"
 #include "api/guest/request.h"
 #include "api/guest/session.h"
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #define FLUSH_MS 1000
+#define MAP_IDLE_MS (10 * 60 * 1000)
 #define TRIM_AFTER_BYTES (1024 * 1024) // a message this large leaves enough free memory to give back
 
 static void line_came(struct reader *reader, const char *text, size_t len)
@@ -45,6 +47,22 @@ static void output_changed(struct output *output)
         guest->has_grown = false;
         malloc_trim(0);
     }
+}
+
+static void look_after_map(struct loop_timer *timer)
+{
+    struct guest *guest = CONTAINER_OF(timer, struct guest, map_timer);
+    if (repo_drop_if_unused(MAP_IDLE_MS))
+        guest_loop_timer_start(&guest->loop, timer, MAP_IDLE_MS);
+    else
+        malloc_trim(0);
+}
+
+void guest_watch_map(struct guest *guest)
+{
+    guest->map_timer.fire = look_after_map;
+    if (!guest->map_timer.is_armed && repo_drop_if_unused(MAP_IDLE_MS))
+        guest_loop_timer_start(&guest->loop, &guest->map_timer, MAP_IDLE_MS);
 }
 
 static void signal_came(struct loop_source *source, uint32_t events)

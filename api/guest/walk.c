@@ -89,6 +89,11 @@ static int walk_entry(struct walking *walking, int fd, const struct directory_en
 {
     if ((entry->type != DT_DIR && entry->type != DT_REG) || !is_included(walking, entry, path, ignore))
         return 0;
+    const struct walk_options *options = walking->options;
+    if (entry->type == DT_REG && options->wants && !options->wants(options->context, path)) {
+        walking->result->counts.files++;
+        return 0; // not even opened
+    }
     int flags = entry->type == DT_DIR ? O_RDONLY | O_DIRECTORY : O_RDONLY | O_NONBLOCK | O_NOCTTY;
     CLEANUP_CLOSE int sub = fs_openat2(fd, entry->name, flags, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
     if (entry->type == DT_REG)
