@@ -45,7 +45,7 @@ static void run_program(struct standin *standin, const struct server *stdio)
     posix_spawn_file_actions_adddup2(&actions, stdio->input_fd, 0);
     posix_spawn_file_actions_adddup2(&actions, stdio->output_fd, 1);
     posix_spawn_file_actions_adddup2(&actions, stdio->error_fd, 2);
-    assert_int_equal(posix_spawnp(&standin->pid, "python3", &actions, NULL, argv, environment), 0);
+    assert_int_equal(posix_spawn(&standin->pid, "/usr/bin/python3", &actions, NULL, argv, environment), 0);
     posix_spawn_file_actions_destroy(&actions);
 }
 
