@@ -143,7 +143,7 @@ await_child() { # sets code
 }
 await_group() {
     until kill -0 -- "-$child" 2>/dev/null || ! kill -0 "$child" 2>/dev/null; do nap 0.005; done
-    echo "$child" >"$S/pid.new" && echo $$ >"$S/supervisor" && mv "$S/pid.new" "$S/pid" && tell ok
+    echo "$child" >"$S/pid.new" && mv "$S/pid.new" "$S/pid" && tell ok
 }
 end_in_time() { # MILLISECONDS
     nap "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"
@@ -155,7 +155,7 @@ end_in_time() { # MILLISECONDS
 note_exit() { echo "$code" >"$S/exit.new" && mv "$S/exit.new" "$S/exit"; }
 supervise() {
     trap 'interrupted=1' TERM INT HUP USR1 USR2
-    exec 9>"$S/lock" && flock 9
+    exec 9>"$S/lock" && flock 9 && echo $$ >"$S/supervisor"
 }
 supervise_bash() { # TIMEOUT
     local command= killer=
@@ -244,7 +244,6 @@ start() { # ID bash|exec TIMEOUT OFFSET BASE64|-
     (exec setsid /bin/bash -p "$0" - "supervise_$2" "$S" "$3" </dev/null >/dev/null 2>&1 5>&-) &
     umask 077
     read -r -t 20 -u 5 told
-    [[ $told == ok ]] || rm -rf "$S"
     answer "${told:-failed}"
 }
 is_known() { [[ -e $S/pid ]] || answer unknown; }
