@@ -40,6 +40,9 @@ static const struct cause {
     {"already exists", ERROR_EXISTS, "a sandbox of that name is there already", NULL},
     {"no sandbox named", ERROR_NOT_FOUND, "the sandbox is not there", NULL},
     {"no such sandbox", ERROR_NOT_FOUND, "the sandbox is not there", NULL},
+    {"pull image", ERROR_NOT_FOUND, "the sandbox's template is not on this machine", "run: chat2shell setup; sbx template ls shows what is there"},
+    {"no such image", ERROR_NOT_FOUND, "the sandbox's template is not on this machine", "run: chat2shell setup; sbx template ls shows what is there"},
+    {"manifest unknown", ERROR_NOT_FOUND, "the sandbox's template is not on this machine", "run: chat2shell setup; sbx template ls shows what is there"},
     {"no space left on device", ERROR_DISK, "there is no space left for sandboxes", "free some, or run: sbx prune (it removes every stopped sandbox of the user)"},
 };
 
