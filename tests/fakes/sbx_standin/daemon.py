@@ -4,6 +4,7 @@ Main thread: accepts, and looks after itself every second (the auto-stop; its st
 for each call. All state is in files, so that it survives; sandboxes do not survive their daemon."""
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -235,6 +236,8 @@ def main():
     threading.stack_size(512 << 10)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # whatever the first caller had blocked
     os.umask(0o022)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     try:
         daemon = Daemon(STATE)
     except (settings.BadSettings, CliError) as why:

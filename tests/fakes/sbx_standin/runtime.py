@@ -1,6 +1,8 @@
 """One running sandbox: namespaces by bubblewrap around init.py, a root directory of its own that outlives it, the host's /usr
 read-only. Works for root and for an ordinary user alike, as everything that happens inside is done by init.py."""
+import _frozen_importlib_external
 import contextlib
+import marshal
 import os
 import select
 import shutil
@@ -57,29 +59,39 @@ def write_etc(directory, name):
                 out.write(text)
 
 
-def bubblewrap(root, record, extra_mounts, descriptor):
+def compile_init(directory):
+    """init.py, compiled once and not with every start of a sandbox; its path."""
+    with open(HERE + "/init.py", "rb") as file:
+        code = compile(file.read(), STANDIN + "/init.py", "exec")
+    path = os.path.join(directory, "init.pyc")
+    with open(path, "wb") as out:
+        out.write(_frozen_importlib_external.MAGIC_NUMBER + bytes(12) + marshal.dumps(code))
+    return path
+
+
+def bubblewrap(root, record, extra_mounts, init, descriptor):
     argv = ["bwrap", "--unshare-user", "--uid", "1000", "--gid", "1000", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
             "--unshare-cgroup-try", "--hostname", record["name"], "--cap-drop", "ALL", "--as-pid-1",
             "--bind", root, "/", "--ro-bind", "/usr", "/usr", "--bind", root + "/usr-local", "/usr/local", "--proc", "/proc", "--dev", "/dev"]
     for file in HOST_ETC:
         if os.path.exists("/etc/" + file):
             argv += ["--ro-bind", "/etc/" + file, "/etc/" + file]
-    argv += ["--ro-bind", HERE + "/init.py", STANDIN + "/init.py"]
+    argv += ["--ro-bind", init, STANDIN + "/init.pyc"]
     for source, target in extra_mounts:
         argv += ["--ro-bind", source, target]
     for path, read_only in record["mounts"]:
         argv += ["--ro-bind" if read_only else "--bind", path, path]
-    return argv + ["--chdir", "/", "--", "/usr/bin/python3", "-IS", STANDIN + "/init.py", str(descriptor)]
+    return argv + ["--chdir", "/", "--", "/usr/bin/python3", "-IS", STANDIN + "/init.pyc", str(descriptor)]
 
 
 class Runtime:
     """Threads: any may call; lock serializes the channel."""
 
-    def __init__(self, root, record, extra_mounts, log):
+    def __init__(self, root, record, extra_mounts, init, log):
         self.lock = threading.Lock()
         self.channel, theirs = socket.socketpair()
         with theirs:
-            self.process = subprocess.Popen(bubblewrap(root, record, extra_mounts, theirs.fileno()), pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen(bubblewrap(root, record, extra_mounts, init, theirs.fileno()), pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, env={"PATH": PATH, "LANG": "C.UTF-8"}, cwd="/", start_new_session=True)
         self.channel.settimeout(START_SECONDS)
         try:
@@ -110,7 +122,9 @@ class Runtime:
         with contextlib.suppress(OSError):
             pidfd = os.pidfd_open(self.process.pid)
             try:
-                return bool(select.select([pidfd], [], [], seconds)[0])
+                poll = select.poll()
+                poll.register(pidfd, select.POLLIN)
+                return bool(poll.poll(seconds * 1000))
             finally:
                 os.close(pidfd)
         return True

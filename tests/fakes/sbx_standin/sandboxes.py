@@ -33,6 +33,7 @@ class Sandboxes:
         self.daemon, self.store, self.lock = daemon, daemon.store, threading.Lock()
         self.live = {name: Sandbox(name) for name in self.store.data["sandboxes"]}
         self.creating = {}
+        self.init = runtime.compile_init(self.store.directory)
         self.directory = os.path.join(self.store.directory, "sandboxes")
         os.makedirs(self.directory, exist_ok=True)
         self.sweep()
@@ -124,7 +125,8 @@ class Sandboxes:
                 raise CliError(runtime.START_FAILED)
         root = self.root_of(record) + "/fs"
         runtime.write_etc(root, record["name"])
-        box.runtime = runtime.Runtime(root, record, self.daemon.package_mounts() + clone.mounts(record), self.daemon.log_file)
+        box.runtime = runtime.Runtime(root, record, self.daemon.package_mounts() + clone.mounts(record), self.init,
+                                      self.daemon.log_file)
         box.egress = egress.Egress(self.daemon, record["name"], box.runtime)
         if record.get("clone"):
             clone.prepare(box.runtime, record)

@@ -23,7 +23,10 @@ class UdpRelay(threading.Thread):
         try:
             while True:
                 sockets = {far.fileno(): (near, far) for near, far in self.peers.items()}
-                ready, _, _ = select.select([self.listener, self.ended, *sockets], [], [])
+                poll = select.poll()
+                for number in (self.listener.fileno(), self.ended, *sockets):
+                    poll.register(number, select.POLLIN)
+                ready = [number for number, _ in poll.poll()]
                 if self.ended in ready:
                     return
                 for number in ready:
