@@ -159,7 +159,7 @@ int import_url_check(const char *text, size_t len, const struct import_policy *p
                      struct error *err)
 {
     CLEANUP_IMPORT_URL struct import_url url = {0};
-    const char *rest;
+    const char *rest = text;
     if (!is_plain(text, len))
         return fail_invalid(err);
     if (check_scheme(text, policy, &url, &rest, err) < 0)

@@ -1,6 +1,7 @@
 // Which URLs import_file may fetch from. The reading is stricter than any client's: what two readers could
 // understand differently is refused.
 #pragma once
+#include "controller/base/cleanup.h"
 #include "controller/base/error.h"
 #include <stdbool.h>
 #include <stddef.h>

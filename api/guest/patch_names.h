@@ -1,6 +1,7 @@
 // What a unified diff says about itself: the files it names, its added and removed lines. It is read with the
 // counts of its hunks, so a removed line that begins with "-- " is content and no header.
 #pragma once
+#include "controller/base/cleanup.h"
 #include "controller/base/error.h"
 #include <stdbool.h>
 #include <stddef.h>
