@@ -30,6 +30,12 @@ static void every_catalogue_file_is_a_tool_and_every_tool_has_one(void **state)
     assert_int_equal(json_object_size(catalogue.entries), tool_count);
 }
 
+static void there_are_exactly_26_tools(void **state)
+{
+    (void)state;
+    assert_int_equal(tool_count, 26);
+}
+
 static void every_tool_that_works_in_a_sandbox_demands_its_id(void **state)
 {
     (void)state;
@@ -72,6 +78,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_catalogue_file_is_a_tool_and_every_tool_has_one),
+        cmocka_unit_test(there_are_exactly_26_tools),
         cmocka_unit_test(every_tool_that_works_in_a_sandbox_demands_its_id),
         cmocka_unit_test(no_tool_takes_an_argument_that_it_does_not_name),
         cmocka_unit_test(no_tool_decides_approvals_or_names_the_operator_side),
