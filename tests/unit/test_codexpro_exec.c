@@ -167,6 +167,16 @@ static void a_program_that_does_not_read_is_said_so(void **state)
     end(rig, "deaf");
 }
 
+static void the_input_of_a_program_that_ended_unread_can_be_closed(void **state)
+{
+    struct shell_rig *rig = *state;
+    start(rig, "gone", json_pack("[s]", "true"));
+    CLEANUP(streams_free) struct streams streams = read_all(rig, "gone");
+    assert_int_equal(streams.code, 0);
+    write_bytes(rig, "gone", "", 0, true);
+    end(rig, "gone");
+}
+
 static void a_signal_ends_it_and_end_kills_the_rest(void **state)
 {
     struct shell_rig *rig = *state;
@@ -271,6 +281,7 @@ int main(int argc, char **argv)
         SHELL_TEST(input_and_both_outputs_are_byte_exact_at_any_size),
         SHELL_TEST(input_may_come_in_pieces_and_empty_ones),
         SHELL_TEST(a_program_that_does_not_read_is_said_so),
+        SHELL_TEST(the_input_of_a_program_that_ended_unread_can_be_closed),
         SHELL_TEST(a_signal_ends_it_and_end_kills_the_rest),
         SHELL_TEST(a_cancelled_read_loses_nothing),
         SHELL_TEST(a_program_that_nobody_reads_waits),

@@ -167,6 +167,15 @@ static void fed(struct shell_exec *exec)
         write_more(exec);
 }
 
+// To close what a program has stopped reading, or has ended without reading, is no failure.
+static void note_unread(struct shell_exec *exec)
+{
+    const struct shell_exec_write *write = TAILQ_FIRST(&exec->writes);
+    if (write->is_eof && write->sent == write->len)
+        end_first_write(exec, NULL);
+    close_input(exec, "the program does not read its input any more");
+}
+
 static void written(void *arg, const struct shell_reply *reply, const struct error *err)
 {
     struct shell_exec *exec = arg;
@@ -178,7 +187,7 @@ static void written(void *arg, const struct shell_reply *reply, const struct err
     else if (shell_reply_is(reply, "pending"))
         write_more(exec);
     else if (shell_reply_is(reply, "broken"))
-        close_input(exec, "the program does not read its input any more");
+        note_unread(exec);
     else
         close_input(exec, "the sandbox did not take the input");
 }
