@@ -180,26 +180,26 @@ static void calls_beside_the_turn_run_at_once(void **state)
 static void be_large(struct visit *visit)
 {
     struct buffer text = BUFFER_INIT(32 * 1024 * 1024);
-    memset(buffer_reserve(&text, 16 * 1024 * 1024), 'x', 16 * 1024 * 1024);
-    text.len = 16 * 1024 * 1024;
+    memset(buffer_reserve(&text, 4 * 1024 * 1024), 'x', 4 * 1024 * 1024);
+    text.len = 4 * 1024 * 1024;
     text.data[text.len] = '\0';
     visit_answer_events(visit, text.data);
     buffer_free(&text);
 }
 
-static void an_answer_of_16_mib_and_a_request_of_16_mib_arrive_whole(void **state)
+static void an_answer_of_4_mib_and_a_request_of_4_mib_arrive_whole(void **state)
 {
     struct rig *rig = *state;
     struct session session;
     struct heard heard = {0};
-    CLEANUP_FREE char *big = mem_alloc(16 * 1024 * 1024 + 1);
-    memset(big, 'y', 16 * 1024 * 1024);
+    CLEANUP_FREE char *big = mem_alloc(4 * 1024 * 1024 + 1);
+    memset(big, 'y', 4 * 1024 * 1024);
     open_session(rig, &session);
     atomic_store(&session.site->call, be_large);
     lane_call_tool(rig->lanes, RIG_SANDBOX, "write", json_pack("{s:s}", "content", big), heard_answer, &heard);
     heard_wait(&heard);
     assert_int_equal(heard.result, 0);
-    assert_int_equal(strlen(text_of(&heard)), 16 * 1024 * 1024);
+    assert_int_equal(strlen(text_of(&heard)), 4 * 1024 * 1024);
     heard_clear(&heard);
     close_session(rig, &session);
 }
@@ -856,7 +856,7 @@ int main(void)
         REAL_TEST(the_proxies_of_the_environment_are_not_asked),
         REAL_TEST(cookies_are_not_kept),
         REAL_TEST(calls_beside_the_turn_run_at_once),
-        REAL_TEST(an_answer_of_16_mib_and_a_request_of_16_mib_arrive_whole),
+        REAL_TEST(an_answer_of_4_mib_and_a_request_of_4_mib_arrive_whole),
         REAL_TEST(a_request_over_24_mib_is_refused_here),
         REAL_TEST(a_session_that_ends_is_deleted_in_codexpro),
         REAL_TEST(other_events_around_the_answer_are_skipped),

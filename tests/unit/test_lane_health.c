@@ -107,6 +107,7 @@ static void a_server_that_trickles_is_not_probed(void **state)
     server_expect_nothing(rig, &server);
     assert_false(heard_yet(&died));
     lane_drop(rig->lanes, RIG_SANDBOX); // or its end would be a death
+    heard_wait(&heard);
     server_close(&server);
 }
 
