@@ -21,14 +21,16 @@ struct tidying {
 
 int sbx_clone_note(struct sbx *sbx, const char *name, const char *source, struct error *err)
 {
-    if (fs_replace_file(sbx->clones_fd, name, source, strlen(source), 0600, err) < 0)
+    CLEANUP_CLOSE int dir_fd = -1;
+    if (fs_make_private_dir(sbx->clones_dir, &dir_fd, err) < 0 || fs_replace_file(dir_fd, name, source, strlen(source), 0600, err) < 0)
         return error_context(err, "cannot note which repository the clone is of");
     return 0;
 }
 
 static char *read_note(struct sbx *sbx, const char *name)
 {
-    CLEANUP_CLOSE int fd = openat(sbx->clones_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP_FREE char *path = mem_format("%s/%s", sbx->clones_dir, name);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(NOTE_MAX_BYTES);
     if (fd < 0 || fs_read_all(fd, &text, NULL) < 0 || buffer_text(&text)[0] != '/')
         return NULL;
@@ -37,8 +39,9 @@ static char *read_note(struct sbx *sbx, const char *name)
 
 static void finish(struct tidying *tidying, const struct error *err)
 {
+    CLEANUP_FREE char *note = mem_format("%s/%s", tidying->sbx->clones_dir, tidying->name);
     if (err == NULL)
-        unlinkat(tidying->sbx->clones_fd, tidying->name, 0);
+        unlink(note);
     tidying->done(tidying->arg, err);
     free(tidying->name);
     free(tidying);

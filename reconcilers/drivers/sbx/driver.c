@@ -1,5 +1,4 @@
 #include "controller/base/cleanup.h"
-#include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "reconcilers/drivers/sbx/sbx.h"
 #include <string.h>
@@ -7,7 +6,7 @@
 
 #define STARTER_THREADS 4
 #define POOL_DEADLINE_MS 60000
-#define FREE_DEADLINE_MS 4000 // of the one call that ends all sandboxes
+#define FREE_DEADLINE_MS 3000 // of the one call that ends all sandboxes
 
 const struct sbx_deadlines sbx_default_deadlines = {
     .create_ms = 120000, .create_call_ms = 90000, .remove_call_ms = 60000, .call_ms = 20000, .session_ms = 60000, .second_look_ms = 2000};
@@ -111,11 +110,10 @@ static void free_runtimes(void *arg)
 static void free_parts(struct sbx *sbx)
 {
     pool_free(sbx->pool);
-    if (sbx->clones_fd >= 0)
-        close(sbx->clones_fd);
     sbx_call_environment_free(sbx->environment);
     pthread_mutex_destroy(&sbx->jobs_lock);
     pthread_mutex_destroy(&sbx->calls_lock);
+    free(sbx->clones_dir);
     free(sbx->program);
     free(sbx->program_dir);
     free(sbx->instance);
@@ -167,7 +165,6 @@ static struct boot_time never(void *arg)
 
 int driver_sbx_new(const struct driver_options *options, struct driver **ret, struct error *err)
 {
-    CLEANUP_FREE char *clones_dir = mem_format("%s/sbx-clones", options->state_dir);
     struct sbx *sbx = mem_alloc(sizeof(*sbx));
     *sbx = (struct sbx){.driver = {.ops = &ops},
                         .clock = options->clock,
@@ -178,12 +175,11 @@ int driver_sbx_new(const struct driver_options *options, struct driver **ret, st
                         .instance = mem_strdup_or_null(options->instance),
                         .environment = sbx_call_environment_new(),
                         .deadlines = sbx_default_deadlines,
-                        .clones_fd = -1};
+                        .clones_dir = mem_format("%s/sbx-clones", options->state_dir)};
     pthread_mutex_init(&sbx->jobs_lock, NULL);
     pthread_mutex_init(&sbx->calls_lock, NULL);
     sbx->pool = pool_new(&(struct pool_options){.clock = sbx->clock, .worker_count = STARTER_THREADS, .work = sbx_job_work, .next_due = never, .arg = sbx});
-    // Without a store (doctor, setup) nothing is made here, and nothing may be written.
-    if ((options->instance && fs_make_private_dir(clones_dir, &sbx->clones_fd, err) < 0) || pool_start(sbx->pool, err) < 0) {
+    if (pool_start(sbx->pool, err) < 0) {
         free_parts(sbx);
         return -1;
     }

@@ -40,7 +40,7 @@ struct sbx {
     char *program, *program_dir, *instance;
     char **environment;
     struct sbx_deadlines deadlines;
-    int clones_fd; // state_dir/sbx-clones: which host repository a clone sandbox came from
+    char *clones_dir; // state_dir/sbx-clones: which host repository a clone sandbox came from; made with the first one
     struct pool *pool;            // starts the clients: the loop must not wait for a process to start
     pthread_mutex_t jobs_lock;    // guards the two below
     struct job *jobs_first, *jobs_last;
