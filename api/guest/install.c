@@ -68,13 +68,13 @@ static int write_temp(int dir, const struct step *step)
         openat(dir, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return -1;
-    if (copy_from(fd, step->item) < 0 || keep_attributes(fd, step->item) < 0 ||
-        (fsync(fd) < 0 && errno != EINVAL)) {
+    if (copy_from(fd, step->item) < 0) {
         int number = errno;
         unlinkat(dir, step->temp, 0);
         errno = number;
         return -1;
     }
+    sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); // begins to write; flush waits for it
     return 0;
 }
 
@@ -111,6 +111,20 @@ static int stage(struct install *install, struct step *step, struct error *err)
     if (dir < 0 || write_temp(dir, step) < 0)
         return guest_tool_fail_errno(err, errno, "write '%s'", step->item->path);
     step->state = STEP_STAGED;
+    return 0;
+}
+
+// All are written before the first is flushed: the file system then commits them together.
+static int flush(struct install *install, const struct step *step, struct error *err)
+{
+    const char *name;
+    if (step->state != STEP_STAGED)
+        return 0;
+    CLEANUP_CLOSE int dir = open_parent(install, step, &name);
+    CLEANUP_CLOSE int fd =
+        dir < 0 ? -1 : openat(dir, step->temp, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || keep_attributes(fd, step->item) < 0 || (fsync(fd) < 0 && errno != EINVAL))
+        return guest_tool_fail_errno(err, errno, "fsync '%s'", step->item->path);
     return 0;
 }
 
@@ -289,6 +303,8 @@ int install_all(const struct workspace *workspace, const struct install_item *it
         install.steps[i].item = &items[i];
     for (size_t i = 0; !result && i < count; i++)
         result = stage(&install, &install.steps[i], err);
+    for (size_t i = 0; !result && i < count; i++)
+        result = flush(&install, &install.steps[i], err);
     for (size_t i = 0; !result && i < count; i++)
         result = commit(&install, &install.steps[i], err);
     if (result < 0) {
