@@ -3,6 +3,7 @@
 #include "controller/fault.h"
 #include "controller/log.h"
 #include "reconcilers/sandbox.h"
+#include <string.h>
 
 static void on_removed(void *arg, int result, const struct error *err)
 {
@@ -34,6 +35,16 @@ static enum reconcile_verdict note_stalled(struct world *world, struct record *s
     return RECONCILE_FAILED; // backoff
 }
 
+// Another driver would find nothing of it, and that would prove nothing.
+static int check_maker(const struct world *world, const struct record *sandbox, struct error *err)
+{
+    const char *maker = sandbox->status.sandbox.driver, *ours = world->driver->ops->name;
+    if (!maker || strcmp(maker, ours) == 0 || !driver_outlives_daemon(maker))
+        return 0;
+    return error_set(err, ERROR_STATE, NULL, "the driver %s made it and may still run it, and this daemon runs the driver %s: start it once with CHAT2SHELL_DRIVER=%s, which removes it",
+                     maker, ours, maker);
+}
+
 enum reconcile_verdict sandbox_remove_runtime(struct world *world, struct record *sandbox, bool *ret_is_gone, struct error *err)
 {
     struct effects *effects = world->reconcilers->effects;
@@ -42,6 +53,8 @@ enum reconcile_verdict sandbox_remove_runtime(struct world *world, struct record
     if (*ret_is_gone)
         return RECONCILE_DONE;
     struct error why = ERROR_INIT;
+    if (check_maker(world, sandbox, &why) < 0)
+        return note_stalled(world, sandbox, &why, err);
     switch (effects_look(effects, EFFECT_REMOVE, uid, NULL, &why)) {
     case EFFECT_RUNNING:
         return RECONCILE_DONE;

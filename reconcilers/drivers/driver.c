@@ -66,10 +66,19 @@ static const struct driver_entry {
     const char *name;
     int (*open)(const struct driver_options *options, struct driver **ret, struct error *err);
     int (*check)(struct driver *driver, struct error *err); // can it be used here? NULL: whoever asks for it gets its findings
+    bool outlives_daemon;
 } entries[] = {
-    {"sbx", driver_sbx_new, driver_sbx_check},
-    {"bubblewrap", driver_bubblewrap_new, NULL},
+    {"sbx", driver_sbx_new, driver_sbx_check, true},
+    {"bubblewrap", driver_bubblewrap_new, NULL, false},
 };
+
+bool driver_outlives_daemon(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(entries); i++)
+        if (strcmp(name, entries[i].name) == 0)
+            return entries[i].outlives_daemon;
+    return false;
+}
 
 // Opens the entry; for auto only if it can be used. -1 with the reason.
 static int open_entry(const struct driver_entry *entry, bool is_auto, const struct driver_options *options, struct driver **ret, struct error *err)

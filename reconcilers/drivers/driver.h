@@ -124,5 +124,7 @@ int driver_sbx_check(struct driver *driver, struct error *err);
 // A failed create that another attempt, under another name, may help: no answer in time, a name that is taken, a sandbox that
 // came half into being (ERROR_TIMEOUT, ERROR_EXISTS, ERROR_CONFLICT).
 bool driver_create_may_help(const struct error *err);
+// Do runtimes of this driver live on when the daemon ends? Then only that driver can say that one is gone.
+bool driver_outlives_daemon(const char *name);
 // Picks by name: "auto", "bubblewrap", "sbx". The reason for auto's choice goes to *ret_reason (caller frees).
 int driver_open(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err);

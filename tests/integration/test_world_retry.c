@@ -87,6 +87,22 @@ static void a_restart_between_attempts_removes_what_the_record_names(void **stat
     assert_int_equal(fake_driver_runtimes(fx->world.driver), 0);
 }
 
+static void a_runtime_of_another_driver_that_may_still_run_is_not_taken_as_gone(void **state)
+{
+    struct world_fixture *fx = *state;
+    struct error err = ERROR_INIT;
+    CLEANUP_RECORD struct record *sandbox = create(fx);
+    CLEANUP_RECORD struct record *fresh = world_get_record(fx, KIND_SANDBOX, sandbox->meta.uid);
+    mem_replace(&fresh->status.sandbox.driver, "sbx"); // as a daemon with that driver left it
+    assert_ok(store_write_status(fx->world.store, fresh, &err));
+    world_restart(fx);
+    world_settle(fx);
+    CLEANUP_RECORD struct record *left = world_get_record(fx, KIND_SANDBOX, sandbox->meta.uid);
+    assert_false(record_is_true(left, CONDITION_RUNTIME_REMOVED));
+    assert_non_null(strstr(record_condition(left, CONDITION_STALLED)->message, "the driver sbx made it"));
+    assert_int_equal(fake_driver_calls(fx->world.driver, FAKE_REMOVE), 0);
+}
+
 #define RETRY_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -98,6 +114,7 @@ int main(void)
         RETRY_TEST(a_removal_that_fails_between_attempts_ends_them_and_keeps_the_name),
         RETRY_TEST(destroying_between_attempts_ends_them),
         RETRY_TEST(a_restart_between_attempts_removes_what_the_record_names),
+        RETRY_TEST(a_runtime_of_another_driver_that_may_still_run_is_not_taken_as_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -264,6 +264,14 @@ void sbx_call_interrupt(struct sbx *sbx)
     pthread_mutex_unlock(&sbx->calls_lock);
 }
 
+bool sbx_call_is_interrupted(struct sbx *sbx)
+{
+    pthread_mutex_lock(&sbx->calls_lock);
+    bool is_interrupted = sbx->is_interrupted;
+    pthread_mutex_unlock(&sbx->calls_lock);
+    return is_interrupted;
+}
+
 bool sbx_call_is_any(struct sbx *sbx)
 {
     pthread_mutex_lock(&sbx->calls_lock);

@@ -274,8 +274,14 @@ void sbx_findings_probe(struct driver *driver, struct finding_list *ret)
         args[i] = &asked[i];
     }
     sbx_call_wait_all(sbx, options, ARRAY_LEN(questions), on_answer, args);
+    bool is_cut_short = sbx_call_is_interrupted(sbx);
     for (size_t i = 0; i < ARRAY_LEN(questions); i++)
-        move_findings(ret, &asked[i].look.found);
+        if (is_cut_short)
+            finding_list_free(&asked[i].look.found);
+        else
+            move_findings(ret, &asked[i].look.found);
+    if (is_cut_short)
+        finding_add(ret, FINDING_WARN, "sbx", NULL, "looking was cut short: chat2shell stops");
     probe_kvm(ret);
     probe_guest(sbx, ret);
 }

@@ -110,6 +110,7 @@ struct call *sbx_call_start(struct sbx *sbx, struct call_options *options, call_
 void sbx_call_cancel(struct call *call); // NULL allowed
 void sbx_call_cancel_all(struct sbx *sbx);   // for ever: those that come later end at once
 bool sbx_call_is_any(struct sbx *sbx);       // any thread: is one not freed yet?
+bool sbx_call_is_interrupted(struct sbx *sbx);
 void sbx_call_interrupt(struct sbx *sbx);    // the looks, now and later; any thread
 // Runs `count` calls at once and waits for all; never on the loop thread. results[i] is called on the loop thread.
 void sbx_call_wait_all(struct sbx *sbx, struct call_options *options, size_t count, call_done_fn done, void *const *args);
