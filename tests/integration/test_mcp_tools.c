@@ -205,6 +205,14 @@ struct lane_call *lane_call_tool(struct lanes *lanes, const char *uid, const cha
                        json_pack("{s:s, s:s, s:o}", "uid", uid, "tool", tool, "arguments", arguments));
 }
 
+struct lane_call *lane_call_waiting_tool(struct lanes *lanes, const char *uid, const char *tool, json_t *arguments, int64_t wait_ms,
+                                         lane_answer_fn done, void *arg)
+{
+    (void)lanes;
+    return answer_lane(done, arg,
+                       json_pack("{s:s, s:s, s:o, s:I}", "uid", uid, "tool", tool, "arguments", arguments, "wait", (json_int_t)wait_ms));
+}
+
 struct lane_call *lane_bash(struct lanes *lanes, const char *uid, const char *command, const char *cwd,
                             int64_t yield_time_ms, int64_t timeout_ms, lane_answer_fn done, void *arg)
 {
