@@ -89,7 +89,7 @@ struct driver_ops {
     void (*probe_port)(struct driver *driver, const char *runtime_name, int port, driver_done_fn done, void *arg);
     void (*list)(struct driver *driver, driver_list_fn done, void *arg); // runtimes of this state directory
     void (*probe)(struct driver *driver, struct finding_list *ret);     // may block ≤ 30 s: never on the loop thread
-    void (*interrupt)(struct driver *driver); // a probe that runs ends soon, later ones at once; any thread. NULL: they are quick
+    void (*interrupt)(struct driver *driver); // a probe or list that runs ends soon, later ones at once; any thread. NULL: they are quick
     void (*describe)(struct driver *driver, const char *template_name, struct capability_list *ret); // static facts
     void (*free)(struct driver *driver);                                // ends all runtimes it holds
 };

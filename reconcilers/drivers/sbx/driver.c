@@ -14,15 +14,25 @@ const struct sbx_deadlines sbx_default_deadlines = {
 // ---- list --------------------------------------------------------------------------------------------------------------
 
 struct list_call {
+    struct list_call *next;
     struct sbx *sbx;
     driver_list_fn done;
     void *arg;
 };
 
+static void unlink_call(struct list_call *call)
+{
+    struct list_call **at = &call->sbx->list_calls;
+    while (*at != call)
+        at = &(*at)->next;
+    *at = call->next;
+}
+
 static void on_list(void *arg, const struct sandbox_row_list *sandboxes, const struct error *err)
 {
     CLEANUP_FREE struct list_call *call = arg;
     struct text_list names = {0};
+    unlink_call(call);
     if (err) {
         call->done(call->arg, -1, NULL, err);
         return;
@@ -34,16 +44,34 @@ static void on_list(void *arg, const struct sandbox_row_list *sandboxes, const s
     text_list_clear(&names);
 }
 
+// Those who look around do not wait any more; creates and removals still do.
+static void end_lists(void *arg)
+{
+    struct sbx *sbx = arg;
+    struct error err = ERROR_INIT;
+    error_set(&err, ERROR_CANCELLED, NULL, "chat2shell is shutting down");
+    while (sbx->list_calls) {
+        struct list_call *call = sbx->list_calls;
+        sbx_list_leave(sbx, call);
+        on_list(call, NULL, &err);
+    }
+}
+
 static void list_on_loop(void *arg)
 {
     struct list_call *call = arg;
-    sbx_list_ask(call->sbx, on_list, call);
+    struct sbx *sbx = call->sbx;
+    call->next = sbx->list_calls;
+    sbx->list_calls = call;
+    sbx_list_ask(sbx, on_list, call);
+    if (sbx_call_is_interrupted(sbx))
+        end_lists(sbx);
 }
 
 static void list(struct driver *driver, driver_list_fn done, void *arg)
 {
     struct list_call *call = mem_alloc(sizeof(*call));
-    *call = (struct list_call){sbx_of(driver), done, arg};
+    *call = (struct list_call){.sbx = sbx_of(driver), .done = done, .arg = arg};
     loop_post(call->sbx->loop, list_on_loop, call);
 }
 
@@ -139,7 +167,9 @@ static void free_driver(struct driver *driver)
 
 static void interrupt(struct driver *driver)
 {
-    sbx_call_interrupt(sbx_of(driver));
+    struct sbx *sbx = sbx_of(driver);
+    sbx_call_interrupt(sbx);
+    loop_post(sbx->loop, end_lists, sbx);
 }
 
 static const struct driver_ops ops = {

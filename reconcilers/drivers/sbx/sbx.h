@@ -30,6 +30,7 @@ extern const struct sbx_deadlines sbx_default_deadlines;
 struct runtime;
 struct removal;
 struct list_batch;
+struct list_call;
 struct version_waiter;
 struct call;
 struct sbx {
@@ -52,6 +53,7 @@ struct sbx {
     struct removal *removals;
     struct held *helds;           // every held client that is not reaped
     struct list_batch *batches;   // `ls` calls under way, and the one that is to start
+    struct list_call *list_calls; // of the driver's list
     struct boot_time last_list;
     struct loop_timer *list_timer;
     struct version version;       // {0}: not known, to be asked
