@@ -8,34 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int start(void **state)
-{
-    struct guest_rig *rig = mem_alloc(sizeof(*rig));
-    guest_rig_start(rig);
-    *state = rig;
-    return 0;
-}
-
-static int start_in_repository(void **state)
-{
-    struct guest_rig *rig = mem_alloc(sizeof(*rig));
-    guest_rig_start_in_repository(rig);
-    *state = rig;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    int status = guest_rig_stop(*state);
-    free(*state);
-    return status;
-}
-
-static void put(struct guest_rig *rig, const char *path, const char *text)
-{
-    guest_rig_put(rig, path, text, strlen(text));
-}
-
 static void shell(struct guest_rig *rig, const char *command)
 {
     CLEANUP_FREE char *line =
@@ -70,13 +42,13 @@ static void assert_list(const json_t *answer, const char *key, const char *expec
 static void changes_are_listed_with_their_diff(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a.txt", "one\n-- two\nthree\n");
-    put(rig, "gone", "x\n");
-    put(rig, ".gitignore", "*.log\n");
+    guest_rig_put_text(rig, "a.txt", "one\n-- two\nthree\n");
+    guest_rig_put_text(rig, "gone", "x\n");
+    guest_rig_put_text(rig, ".gitignore", "*.log\n");
     commit_all(rig);
-    put(rig, "a.txt", "one\nthree\nfour\n");
-    put(rig, "new/b", "untracked\n");
-    put(rig, "c.log", "ignored\n");
+    guest_rig_put_text(rig, "a.txt", "one\nthree\nfour\n");
+    guest_rig_put_text(rig, "new/b", "untracked\n");
+    guest_rig_put_text(rig, "c.log", "ignored\n");
     shell(rig, "rm gone");
     CLEANUP_JSON json_t *answer = show(rig, json_object());
     assert_list(answer, "changed_files", "[\"M\\ta.txt\",\"D\\tgone\",\"?? new/b\"]");
@@ -97,12 +69,12 @@ static void changes_are_listed_with_their_diff(void **state)
 static void the_index_is_shown_by_itself(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "old", "1\n2\n3\n4\n");
-    put(rig, "b", "1\n");
+    guest_rig_put_text(rig, "old", "1\n2\n3\n4\n");
+    guest_rig_put_text(rig, "b", "1\n");
     commit_all(rig);
     shell(rig, "git mv old renamed");
-    put(rig, "b", "2\n");
-    put(rig, "c", "untracked");
+    guest_rig_put_text(rig, "b", "2\n");
+    guest_rig_put_text(rig, "c", "untracked");
     CLEANUP_JSON json_t *staged = show(rig, json_pack("{s:b}", "staged", 1));
     assert_list(staged, "changed_files", "[\"R100\\told\\trenamed\"]");
     assert_true(json_get_bool(staged, "staged", false));
@@ -113,7 +85,7 @@ static void the_index_is_shown_by_itself(void **state)
 static void a_repository_without_a_commit_is_shown(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a", "1\n");
+    guest_rig_put_text(rig, "a", "1\n");
     shell(rig, "git init -q . && git add a");
     CLEANUP_JSON json_t *staged = show(rig, json_pack("{s:b}", "staged", 1));
     assert_list(staged, "changed_files", "[\"A\\ta\"]");
@@ -123,14 +95,14 @@ static void a_repository_without_a_commit_is_shown(void **state)
 static void odd_names_are_quoted_as_git_does_and_hide_nothing(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "fatal: not a git repository", "1\n");
+    guest_rig_put_text(rig, "fatal: not a git repository", "1\n");
     commit_all(rig);
-    put(rig, "fatal: not a git repository", "2\n");
-    put(rig, "not a git repository", "x");
-    put(rig, "new\nline\ttab\"q\\", "x");
-    put(rig, "caf\xc3\xa9", "x");
-    put(rig, "bad\xff", "x");
-    put(rig, ":(exclude)a*", "x");
+    guest_rig_put_text(rig, "fatal: not a git repository", "2\n");
+    guest_rig_put_text(rig, "not a git repository", "x");
+    guest_rig_put_text(rig, "new\nline\ttab\"q\\", "x");
+    guest_rig_put_text(rig, "caf\xc3\xa9", "x");
+    guest_rig_put_text(rig, "bad\xff", "x");
+    guest_rig_put_text(rig, ":(exclude)a*", "x");
     CLEANUP_JSON json_t *answer = show(rig, json_object());
     assert_null(json_object_get(answer, "status_error"));
     assert_list(answer, "changed_files",
@@ -144,13 +116,13 @@ static void odd_names_are_quoted_as_git_does_and_hide_nothing(void **state)
 static void in_a_subdirectory_all_paths_are_the_workspaces(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a", "1\n");
-    put(rig, "../outside", "1\n");
+    guest_rig_put_text(rig, "a", "1\n");
+    guest_rig_put_text(rig, "../outside", "1\n");
     commit_all(rig);
     shell(rig, "cd .. && git add -A && GIT_AUTHOR_NAME=a git commit -qm y");
-    put(rig, "a", "2\n");
-    put(rig, "new", "x");
-    put(rig, "../outside", "2\n");
+    guest_rig_put_text(rig, "a", "2\n");
+    guest_rig_put_text(rig, "new", "x");
+    guest_rig_put_text(rig, "../outside", "2\n");
     CLEANUP_JSON json_t *answer = show(rig, json_object());
     assert_list(answer, "changed_files", "[\"M\\ta\",\"?? new\"]");
     assert_non_null(strstr(json_get_text(answer, "diff"), "--- a/a\n"));
@@ -187,11 +159,11 @@ static void assert_hit(struct guest_rig *rig, json_t *args, bool is_hit)
 static void what_was_shown_is_not_shown_again(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a", "1\n");
-    put(rig, "b", "1\n");
+    guest_rig_put_text(rig, "a", "1\n");
+    guest_rig_put_text(rig, "b", "1\n");
     commit_all(rig);
-    put(rig, "a", "2\n");
-    put(rig, "u", "untracked");
+    guest_rig_put_text(rig, "a", "2\n");
+    guest_rig_put_text(rig, "u", "untracked");
     assert_hit(rig, json_pack("{s:b}", "include_diff", 0), false); // neither marks nor hits
     assert_hit(rig, json_pack("{s:b}", "mark_reviewed", 0), false);
     assert_hit(rig, json_object(), false);
@@ -201,10 +173,10 @@ static void what_was_shown_is_not_shown_again(void **state)
     assert_hit(rig, json_pack("{s:s}", "path", "a"), false); // a memory of its own
     assert_hit(rig, json_pack("{s:s}", "path", "./a"), true);
     assert_hit(rig, json_pack("{s:b}", "staged", 1), false);
-    put(rig, "u", "Untracked"); // same size
+    guest_rig_put_text(rig, "u", "Untracked"); // same size
     assert_hit(rig, json_object(), false);
     assert_hit(rig, json_object(), true);
-    put(rig, "b", "2\n");
+    guest_rig_put_text(rig, "b", "2\n");
     assert_hit(rig, json_object(), false);
     assert_hit(rig, json_pack("{s:s}", "path", "a"), true);
     json_decref(guest_rig_call(rig, "initialize", json_pack("{s:s}", "protocolVersion", "2025-06-18")));
@@ -214,7 +186,7 @@ static void what_was_shown_is_not_shown_again(void **state)
 static void a_diff_over_the_limit_is_an_error_and_is_not_remembered(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a", "1\n");
+    guest_rig_put_text(rig, "a", "1\n");
     commit_all(rig);
     CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(1000000);
     for (int i = 0; i < 20000; i++)
@@ -234,11 +206,11 @@ static void a_diff_over_the_limit_is_an_error_and_is_not_remembered(void **state
 static void a_path_keeps_to_its_part(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "d/a", "1\n");
-    put(rig, "b", "1\n");
+    guest_rig_put_text(rig, "d/a", "1\n");
+    guest_rig_put_text(rig, "b", "1\n");
     commit_all(rig);
-    put(rig, "d/new", "x");
-    put(rig, "b", "2\n");
+    guest_rig_put_text(rig, "d/new", "x");
+    guest_rig_put_text(rig, "b", "2\n");
     shell(rig, "rm -r d/a && ln -s d link && ln -s /etc out && ln -s /etc/passwd passwd");
     CLEANUP_JSON json_t *dir = show(rig, json_pack("{s:s}", "path", "d"));
     assert_list(dir, "changed_files", "[\"D\\td/a\",\"?? d/new\"]");
@@ -267,15 +239,15 @@ static void a_path_keeps_to_its_part(void **state)
 static void settings_of_the_repository_do_not_change_the_answer(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a.txt", "1\n");
-    put(rig, ".gitattributes", "*.txt diff=mine\n");
+    guest_rig_put_text(rig, "a.txt", "1\n");
+    guest_rig_put_text(rig, ".gitattributes", "*.txt diff=mine\n");
     commit_all(rig);
     shell(rig, "git config diff.external 'touch ran;' && git config diff.mine.textconv 'touch ran; cat' && "
                "git config core.fsmonitor 'touch ran' && git config diff.noprefix true && git config "
                "color.diff always "
                "&& git config diff.mnemonicPrefix true && git config core.quotePath false && git config "
                "core.pager 'touch ran'");
-    put(rig, "a.txt", "2\n");
+    guest_rig_put_text(rig, "a.txt", "2\n");
     CLEANUP_JSON json_t *answer = show(rig, json_object());
     assert_list(answer, "changed_files", "[\"M\\ta.txt\"]");
     assert_non_null(strstr(json_get_text(answer, "diff"), "\n--- a/a.txt\n+++ b/a.txt\n"));
@@ -284,7 +256,7 @@ static void settings_of_the_repository_do_not_change_the_answer(void **state)
 static void odd_files_in_the_tree_hold_nobody_up(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a", "1\n");
+    guest_rig_put_text(rig, "a", "1\n");
     commit_all(rig);
     CLEANUP_FREE char *fifo = mem_format("%s/fifo", rig->dir);
     assert_int_equal(mkfifo(fifo, 0600), 0);
@@ -318,22 +290,22 @@ static const json_t *find_id(const json_t *list, const char *id)
 static void the_analysis_names_importers_tests_risks_and_commands(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "src/login.ts", "export const a = 1;\n");
-    put(rig, "src/app.ts", "import { a } from './login';\n");
-    put(rig, "src/other.ts", "// says login in passing\n");
-    put(rig, "lib/util.c", "int u;\n");
-    put(rig, "lib/util.h", "extern int u;\n");
-    put(rig, "lib/main.c", "#include \"lib/util.h\"\n");
-    put(rig, "tests/login.test.ts", "test();\n");
-    put(rig, "tests/flow.test.ts", "import x from '../src/login';\n");
-    put(rig, "package.json", "{\"scripts\":{\"test\":\"t\",\"lint\":\"l\",\"other\":\"o\"}}");
-    put(rig, "yarn.lock", "");
-    put(rig, "go.mod", "module x\n");
-    put(rig, "dist/x.js", "1\n");
+    guest_rig_put_text(rig, "src/login.ts", "export const a = 1;\n");
+    guest_rig_put_text(rig, "src/app.ts", "import { a } from './login';\n");
+    guest_rig_put_text(rig, "src/other.ts", "// says login in passing\n");
+    guest_rig_put_text(rig, "lib/util.c", "int u;\n");
+    guest_rig_put_text(rig, "lib/util.h", "extern int u;\n");
+    guest_rig_put_text(rig, "lib/main.c", "#include \"lib/util.h\"\n");
+    guest_rig_put_text(rig, "tests/login.test.ts", "test();\n");
+    guest_rig_put_text(rig, "tests/flow.test.ts", "import x from '../src/login';\n");
+    guest_rig_put_text(rig, "package.json", "{\"scripts\":{\"test\":\"t\",\"lint\":\"l\",\"other\":\"o\"}}");
+    guest_rig_put_text(rig, "yarn.lock", "");
+    guest_rig_put_text(rig, "go.mod", "module x\n");
+    guest_rig_put_text(rig, "dist/x.js", "1\n");
     commit_all(rig);
-    put(rig, "src/login.ts", "export const a = 2;\n");
-    put(rig, "lib/util.c", "int v;\n");
-    put(rig, "dist/x.js", "2\n");
+    guest_rig_put_text(rig, "src/login.ts", "export const a = 2;\n");
+    guest_rig_put_text(rig, "lib/util.c", "int v;\n");
+    guest_rig_put_text(rig, "dist/x.js", "2\n");
     CLEANUP_JSON json_t *answer = show_all(rig);
     const json_t *analysis = json_object_get(answer, "analysis");
     assert_int_equal(json_get_int(analysis, "schema_version", 0), 1);
@@ -360,7 +332,7 @@ static void the_analysis_names_importers_tests_risks_and_commands(void **state)
     assert_non_null(json_object_get(json_object_get(analysis, "cache"), "key"));
 }
 
-#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, guest_rig_setup, guest_rig_teardown)
 
 int main(void)
 {
@@ -369,8 +341,8 @@ int main(void)
         WITH_GUEST(the_index_is_shown_by_itself),
         WITH_GUEST(a_repository_without_a_commit_is_shown),
         WITH_GUEST(odd_names_are_quoted_as_git_does_and_hide_nothing),
-        cmocka_unit_test_setup_teardown(in_a_subdirectory_all_paths_are_the_workspaces, start_in_repository,
-                                        stop),
+        cmocka_unit_test_setup_teardown(in_a_subdirectory_all_paths_are_the_workspaces, guest_rig_setup_in_repository,
+                                        guest_rig_teardown),
         WITH_GUEST(without_a_repository_git_says_so),
         WITH_GUEST(what_was_shown_is_not_shown_again),
         WITH_GUEST(a_diff_over_the_limit_is_an_error_and_is_not_remembered),

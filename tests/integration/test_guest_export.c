@@ -12,26 +12,6 @@
 
 #define BUNDLE ".ai-bridge/pro-context.md"
 
-static int start(void **state)
-{
-    struct guest_rig *rig = mem_alloc(sizeof(*rig));
-    guest_rig_start(rig);
-    *state = rig;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    int status = guest_rig_stop(*state);
-    free(*state);
-    return status;
-}
-
-static void put(struct guest_rig *rig, const char *path, const char *text)
-{
-    guest_rig_put(rig, path, text, strlen(text));
-}
-
 static json_t *parse(const char *text)
 {
     json_t *value = json_loads(text, JSON_ALLOW_NUL, NULL);
@@ -105,7 +85,7 @@ static void a_bundle_has_its_sections_in_order(void **state)
     run(rig, "git init -q . && git config user.email a@b && git config user.name n && echo old >tracked.txt "
              "&& git add . && "
              "git commit -qm first && echo new >>tracked.txt && echo x >untracked.txt");
-    put(rig, "README.md", "# Hello\n```c\nfence\n```\n");
+    guest_rig_put_text(rig, "README.md", "# Hello\n```c\nfence\n```\n");
     CLEANUP_JSON json_t *result = export(rig, "{\"title\":\" My \\n bundle \"}");
     assert_string_equal(json_get_text(result, "path"), BUNDLE);
     assert_texts(result, "files_included", "[\"README.md\",\"tracked.txt\",\"untracked.txt\"]");
@@ -140,7 +120,7 @@ static void a_bundle_has_its_sections_in_order(void **state)
 static void parts_are_left_out_on_request_and_without_a_repository(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "README.md", "x\n");
+    guest_rig_put_text(rig, "README.md", "x\n");
     CLEANUP_JSON json_t *result =
         export(rig, "{\"include_important_files\":false,\"include_changed_files\":false,"
                     "\"include_diff\":false,\"include_ai_bridge\":false}");
@@ -159,13 +139,13 @@ static void selected_paths_come_first_and_bad_ones_are_skipped_with_a_reason(voi
 {
     struct guest_rig *rig = *state;
     CLEANUP_CLOSE int dir = open(rig->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    put(rig, "z.txt", "z\n");
-    put(rig, "README.md", "x\n");
-    put(rig, "a/one.ts", "1\n");
-    put(rig, "a/.two.ts", "2\n");
-    put(rig, "a/b.md", "no\n");
-    put(rig, ".env", "SECRET\n");
-    put(rig, "big.txt", "0123456789");
+    guest_rig_put_text(rig, "z.txt", "z\n");
+    guest_rig_put_text(rig, "README.md", "x\n");
+    guest_rig_put_text(rig, "a/one.ts", "1\n");
+    guest_rig_put_text(rig, "a/.two.ts", "2\n");
+    guest_rig_put_text(rig, "a/b.md", "no\n");
+    guest_rig_put_text(rig, ".env", "SECRET\n");
+    guest_rig_put_text(rig, "big.txt", "0123456789");
     guest_rig_put(rig, "binary", "a\0b", 3);
     CLEANUP_FREE char *big = mem_format("%s/big.txt", rig->dir);
     assert_int_equal(truncate(big, 200000), 0);
@@ -200,7 +180,7 @@ static void a_bundle_never_exceeds_its_maximum_and_says_what_found_no_room(void 
     memset(line, 'x', 9000);
     for (int i = 0; i < 30; i++) {
         CLEANUP_FREE char *path = mem_format("f%02d.txt", i);
-        put(rig, path, line);
+        guest_rig_put_text(rig, path, line);
     }
     CLEANUP_JSON json_t *few = export(rig, "{\"extra_globs\":[\"*.txt\"],\"max_files\":2}");
     assert_int_equal(json_array_size(json_object_get(few, "files_included")), 2);
@@ -230,12 +210,12 @@ static void it_is_put_in_place_at_once_and_never_through_a_link(void **state)
     CLEANUP_FREE char *bundle = mem_format("%s/%s", rig->dir, BUNDLE);
     CLEANUP_FREE char *bridge = mem_format("%s/.ai-bridge", rig->dir);
     struct stat before, after;
-    put(rig, BUNDLE, "old");
+    guest_rig_put_text(rig, BUNDLE, "old");
     assert_int_equal(chmod(bundle, 0600) | stat(bundle, &before), 0);
     json_decref(export(rig, "{}"));
     assert_int_equal(stat(bundle, &after), 0);
     assert_true(before.st_ino != after.st_ino && (after.st_mode & 0777) == 0600);
-    put(rig, "precious", "precious\n");
+    guest_rig_put_text(rig, "precious", "precious\n");
     assert_int_equal(unlink(bundle) | symlink("../precious", bundle), 0);
     CLEANUP_FREE char *words = guest_rig_tool_error(rig, "export_pro_context", json_object());
     assert_non_null(strstr(words, "Refusing to use a symlink in .ai-bridge: " BUNDLE));
@@ -262,7 +242,7 @@ static void too_long_lists_are_refused(void **state)
     assert_non_null(strstr(others, "selected_paths has more than 500 paths."));
 }
 
-#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, guest_rig_setup, guest_rig_teardown)
 
 int main(void)
 {

@@ -13,26 +13,6 @@
 
 #define STATE ".ai-bridge/handoff-run-state.json"
 
-static int start(void **state)
-{
-    struct guest_rig *rig = mem_alloc(sizeof(*rig));
-    guest_rig_start(rig);
-    *state = rig;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    int status = guest_rig_stop(*state);
-    free(*state);
-    return status;
-}
-
-static void put(struct guest_rig *rig, const char *path, const char *text)
-{
-    guest_rig_put(rig, path, text, strlen(text));
-}
-
 static char *path_of(const struct guest_rig *rig, const char *path)
 {
     return mem_format("%s/%s", rig->dir, path);
@@ -107,10 +87,10 @@ static void a_skill_is_found_by_name_source_and_path(void **state)
 {
     struct guest_rig *rig =
         *state; // HOME is the workspace here: the first place of a name is the workspace's
-    put(rig, "skills/paint/SKILL.md",
+    guest_rig_put_text(rig, "skills/paint/SKILL.md",
         "---\nname: 'painting'\ndescription: Paint things\n---\nUse a brush.\n");
-    put(rig, ".codex/skills/deep/er/SKILL.md", "no front matter\n");
-    put(rig, ".codex/plugins/cache/a/b/c/d/e/f/SKILL.md", "---\nname: painting\n---\nfrom a plugin\n");
+    guest_rig_put_text(rig, ".codex/skills/deep/er/SKILL.md", "no front matter\n");
+    guest_rig_put_text(rig, ".codex/plugins/cache/a/b/c/d/e/f/SKILL.md", "---\nname: painting\n---\nfrom a plugin\n");
     CLEANUP_JSON json_t *first = guest_rig_tool(rig, "load_skill", parse("{\"name\":\"painting\"}"));
     json_t *skill = json_object_get(first, "skill");
     assert_string_equal(json_get_text(skill, "source"), "workspace");
@@ -146,9 +126,9 @@ static void a_skill_that_is_not_there_is_named_with_similar_ones(void **state)
          "Error: Skill not found"},
         {"load_skill", "{\"name\":\"zoo\",\"max_skills\":1}", "Error: Skill not found: zoo"},
     };
-    put(*state, "skills/paint/SKILL.md", "---\nname: painting\n---\n");
-    put(*state, "skills/zoo/SKILL.md", "x");
-    put(*state, ".codex/plugins/cache/homely/SKILL.md", "x");
+    guest_rig_put_text(*state, "skills/paint/SKILL.md", "---\nname: painting\n---\n");
+    guest_rig_put_text(*state, "skills/zoo/SKILL.md", "x");
+    guest_rig_put_text(*state, ".codex/plugins/cache/homely/SKILL.md", "x");
     assert_all_fail(*state, calls, ARRAY_LEN(calls));
     json_decref(guest_rig_tool(*state, "load_skill", parse("{\"name\":\"zoo\",\"max_skills\":2}")));
 }
@@ -160,7 +140,7 @@ static void a_long_skill_is_cut_at_a_byte(void **state)
     for (int i = 0; i < 999; i++)
         buffer_append_char(&text, 'x');
     buffer_append_text(&text, "\xc3\xa9 and more"); // the cut splits the letter
-    put(rig, "skills/long/SKILL.md", buffer_text(&text));
+    guest_rig_put_text(rig, "skills/long/SKILL.md", buffer_text(&text));
     CLEANUP_JSON json_t *result =
         guest_rig_tool(rig, "load_skill", parse("{\"name\":\"long\",\"max_bytes\":1000}"));
     assert_true(json_get_bool(result, "truncated", false));
@@ -173,12 +153,12 @@ static void a_long_skill_is_cut_at_a_byte(void **state)
 static void hostile_skill_directories_end_and_lead_nowhere(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "skills/good/SKILL.md", "---\nname: good\xff\n---\nbad\xff byte\n");
-    put(rig, "skills/fifo/x", "");
+    guest_rig_put_text(rig, "skills/good/SKILL.md", "---\nname: good\xff\n---\nbad\xff byte\n");
+    guest_rig_put_text(rig, "skills/fifo/x", "");
     CLEANUP_FREE char *fifo = path_of(rig, "skills/fifo/SKILL.md");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     link_to(rig, "/etc", "skills/etc");
-    put(rig, "skills/outside/x", "");
+    guest_rig_put_text(rig, "skills/outside/x", "");
     link_to(rig, "/etc/passwd", "skills/outside/SKILL.md");
     for (int i = 0; i < 60; i++) { // each leads to all: 60^3 paths
         CLEANUP_FREE char *path = mem_format("skills/loop%d", i);
@@ -213,7 +193,7 @@ static void a_plan_is_written_logged_and_appended(void **state)
         CLEANUP_FREE char *path = mem_format(".ai-bridge/%s", files[i]);
         free(get(rig, path));
     }
-    put(rig, ".ai-bridge/decisions.md", "mine\n");
+    guest_rig_put_text(rig, ".ai-bridge/decisions.md", "mine\n");
     CLEANUP_JSON json_t *second =
         guest_rig_tool(rig, "handoff_to_agent", parse("{\"plan\":\"2. Go on\",\"append\":true}"));
     assert_int_equal(json_get_int(second, "deletions", -1), 0);
@@ -284,8 +264,8 @@ static void symlinks_in_the_bridge_are_refused_and_their_targets_untouched(void 
     struct guest_rig *rig = *state;
     static const char *const names[] = {"current-plan.md", "execution-log.jsonl", "session-log.jsonl",
                                         "README.md"};
-    put(rig, "target", "precious\n");
-    put(rig, ".ai-bridge/x", "");
+    guest_rig_put_text(rig, "target", "precious\n");
+    guest_rig_put_text(rig, ".ai-bridge/x", "");
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         CLEANUP_FREE char *path = mem_format(".ai-bridge/%s", names[i]);
         CLEANUP_FREE char *full = path_of(rig, path);
@@ -306,12 +286,12 @@ static void a_bridge_that_is_a_link_or_a_file_is_refused(void **state)
 {
     struct guest_rig *rig = *state;
     CLEANUP_FREE char *bridge = path_of(rig, ".ai-bridge");
-    put(rig, "other/x", "");
+    guest_rig_put_text(rig, "other/x", "");
     link_to(rig, "other", ".ai-bridge");
     assert_fails(rig, "handoff_to_agent", "{\"plan\":\"x\"}",
                  "Refusing to use a symlink in .ai-bridge: .ai-bridge");
     assert_int_equal(unlink(bridge), 0);
-    put(rig, ".ai-bridge", "a file");
+    guest_rig_put_text(rig, ".ai-bridge", "a file");
     assert_fails(rig, "handoff_to_agent", "{\"plan\":\"x\"}", "Error: ENOTDIR: ");
 }
 
@@ -327,16 +307,16 @@ static json_t *wait_now(struct guest_rig *rig, const char *args)
 static void an_ended_run_is_told_at_once_with_its_reports(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, STATE,
+    guest_rig_put_text(rig, STATE,
         "{\"state\":\"completed\",\"iteration\":3,\"plan_hash\":\"h\",\"exit_code\":0,\"timed_out\":false,"
         "\"started_at\":\"t\","
         "\"finished_at\":5,\"executor\":\"e\",\"model\":null,\"status_file\":\"../"
         "secret\",\"diff_file\":\"sub/my.diff\","
         "\"tests_file\":\".ai-bridge/tests.txt\",\"log_file\":\"/etc/passwd\"}");
-    put(rig, ".ai-bridge/agent-status.md", "done\n");
-    put(rig, ".ai-bridge/sub/my.diff", "+x\n");
-    put(rig, ".ai-bridge/tests.txt", "3 passed\n");
-    put(rig, ".ai-bridge/execution-log.jsonl",
+    guest_rig_put_text(rig, ".ai-bridge/agent-status.md", "done\n");
+    guest_rig_put_text(rig, ".ai-bridge/sub/my.diff", "+x\n");
+    guest_rig_put_text(rig, ".ai-bridge/tests.txt", "3 passed\n");
+    guest_rig_put_text(rig, ".ai-bridge/execution-log.jsonl",
         "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n");
     CLEANUP_JSON json_t *result =
         guest_rig_tool(rig, "wait_for_handoff",
@@ -374,10 +354,10 @@ static void reports_are_cut_and_left_out_on_request(void **state)
     struct buffer text = BUFFER_INIT(100000);
     for (int i = 0; i < 13000; i++)
         buffer_append_text(&text, "\xc3\xa9");
-    put(rig, STATE, "{\"state\":\"failed\"}");
-    put(rig, ".ai-bridge/agent-status.md", buffer_text(&text));
-    put(rig, ".ai-bridge/implementation-diff.patch", buffer_text(&text));
-    put(rig, ".ai-bridge/execution-log.jsonl", buffer_text(&text));
+    guest_rig_put_text(rig, STATE, "{\"state\":\"failed\"}");
+    guest_rig_put_text(rig, ".ai-bridge/agent-status.md", buffer_text(&text));
+    guest_rig_put_text(rig, ".ai-bridge/implementation-diff.patch", buffer_text(&text));
+    guest_rig_put_text(rig, ".ai-bridge/execution-log.jsonl", buffer_text(&text));
     CLEANUP_JSON json_t *all = wait_now(rig, "{}");
     assert_int_equal(strlen(json_get_text(all, "status_excerpt")), 12000);
     assert_int_equal(strlen(json_get_text(all, "diff_excerpt")), 24000);
@@ -409,7 +389,7 @@ static void what_is_not_awaited_is_waited_out(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         if (cases[i].file)
-            put(rig, STATE, cases[i].file);
+            guest_rig_put_text(rig, STATE, cases[i].file);
         CLEANUP_JSON json_t *result = wait_now(rig, cases[i].args);
         if (strcmp(json_get_text(result, "state"), cases[i].shown) != 0)
             fail_msg("case %zu: %s", i, json_get_text(result, "state"));
@@ -443,13 +423,13 @@ static void a_wait_ends_when_the_state_changes(void **state)
     CLEANUP_FREE char *temp = path_of(rig, ".ai-bridge/temp");
     CLEANUP_FREE char *full = path_of(rig, STATE);
     int64_t id = begin_wait(rig, "{\"max_wait_seconds\":60}");
-    put(rig, STATE, "{\"state\":\"running\"}"); // the directory itself is new
+    guest_rig_put_text(rig, STATE, "{\"state\":\"running\"}"); // the directory itself is new
     json_decref(guest_rig_tool(rig, "tree", json_object()));
-    put(rig, STATE, "{\"state\":\"timed_out\"}"); // written in place
+    guest_rig_put_text(rig, STATE, "{\"state\":\"timed_out\"}"); // written in place
     assert_ended(rig, id, "timed_out");
-    put(rig, STATE, "{\"state\":\"running\"}");
+    guest_rig_put_text(rig, STATE, "{\"state\":\"running\"}");
     id = begin_wait(rig, "{\"max_wait_seconds\":60}");
-    put(rig, ".ai-bridge/temp", "{\"state\":\"completed\"}");
+    guest_rig_put_text(rig, ".ai-bridge/temp", "{\"state\":\"completed\"}");
     assert_int_equal(rename(temp, full), 0); // put in place at once
     assert_ended(rig, id, "completed");
 }
@@ -459,11 +439,11 @@ static void a_wait_survives_the_directory_being_moved_away(void **state)
     struct guest_rig *rig = *state;
     CLEANUP_FREE char *bridge = path_of(rig, ".ai-bridge");
     CLEANUP_FREE char *away = path_of(rig, "away");
-    put(rig, STATE, "{\"state\":\"running\"}");
+    guest_rig_put_text(rig, STATE, "{\"state\":\"running\"}");
     int64_t id = begin_wait(rig, "{\"max_wait_seconds\":60}");
     assert_int_equal(rename(bridge, away), 0);
     json_decref(guest_rig_tool(rig, "tree", json_object()));
-    put(rig, STATE, "{\"state\":\"failed\"}");
+    guest_rig_put_text(rig, STATE, "{\"state\":\"failed\"}");
     assert_ended(rig, id, "failed");
 }
 
@@ -501,8 +481,8 @@ static void a_hostile_state_counts_as_none(void **state)
 {
     struct guest_rig *rig = *state;
     CLEANUP_FREE char *full = path_of(rig, STATE);
-    put(rig, "outside.json", "{\"state\":\"completed\"}");
-    put(rig, ".ai-bridge/x", "");
+    guest_rig_put_text(rig, "outside.json", "{\"state\":\"completed\"}");
+    guest_rig_put_text(rig, ".ai-bridge/x", "");
     link_to(rig, "../outside.json", STATE);
     CLEANUP_JSON json_t *linked = wait_now(rig, "{}");
     assert_string_equal(json_get_text(linked, "state"), "unknown");
@@ -512,10 +492,10 @@ static void a_hostile_state_counts_as_none(void **state)
     assert_int_equal(unlink(full), 0);
     CLEANUP_FREE char *huge = mem_alloc(200001);
     memset(huge, '[', 200000);
-    put(rig, STATE, huge);
+    guest_rig_put_text(rig, STATE, huge);
     CLEANUP_JSON json_t *large = wait_now(rig, "{}");
     assert_string_equal(json_get_text(large, "state"), "unknown");
-    put(rig, STATE,
+    guest_rig_put_text(rig, STATE,
         "{\"state\":\"completed\",\"status_file\":\"fifo\",\"diff_file\":\"out\",\"log_file\":\"\",\"tests_"
         "file\":\"..\"}");
     CLEANUP_FREE char *pipe = path_of(rig, ".ai-bridge/fifo");
@@ -528,7 +508,7 @@ static void a_hostile_state_counts_as_none(void **state)
     assert_null(json_object_get(named, "tests_file"));
 }
 
-#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, guest_rig_setup, guest_rig_teardown)
 
 int main(void)
 {

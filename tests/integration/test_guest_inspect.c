@@ -30,18 +30,6 @@ static int start_without_ctags(void **state)
     return 0;
 }
 
-static int stop(void **state)
-{
-    int status = guest_rig_stop(*state);
-    free(*state);
-    return status;
-}
-
-static void put(struct guest_rig *rig, const char *path, const char *text)
-{
-    guest_rig_put(rig, path, text, strlen(text));
-}
-
 static json_t *parse(const char *text)
 {
     json_t *value = json_loads(text, 0, NULL);
@@ -92,23 +80,23 @@ static void arguments_out_of_bounds_are_refused_by_name(void **state)
 
 static void make_project(struct guest_rig *rig)
 {
-    put(rig, "package.json", "{}\n");
-    put(rig, "README.md", "# x\n");
-    put(rig, "Makefile", "all:\n");
-    put(rig, "src/index.ts",
+    guest_rig_put_text(rig, "package.json", "{}\n");
+    guest_rig_put_text(rig, "README.md", "# x\n");
+    guest_rig_put_text(rig, "Makefile", "all:\n");
+    guest_rig_put_text(rig, "src/index.ts",
         "import { a } from './lib/a';\nexport function main() {}\nexport class App {}\n");
-    put(rig, "src/lib/a.ts", "export const a = 1;\nexport interface Shape {}\n");
-    put(rig, "src/lib/a.test.ts", "import { a } from './a.js';\nimport x from 'left-pad';\n");
-    put(rig, "native/x.c", "#include \"x.h\"\n#include <stdio.h>\nint run(int a)\n{\n    return a;\n}\n");
-    put(rig, "native/x.h", "struct thing {\n    int a;\n};\nint run(int a); // {a}\n");
-    put(rig, "py/app/__init__.py", "");
-    put(rig, "py/app/core.py",
+    guest_rig_put_text(rig, "src/lib/a.ts", "export const a = 1;\nexport interface Shape {}\n");
+    guest_rig_put_text(rig, "src/lib/a.test.ts", "import { a } from './a.js';\nimport x from 'left-pad';\n");
+    guest_rig_put_text(rig, "native/x.c", "#include \"x.h\"\n#include <stdio.h>\nint run(int a)\n{\n    return a;\n}\n");
+    guest_rig_put_text(rig, "native/x.h", "struct thing {\n    int a;\n};\nint run(int a); // {a}\n");
+    guest_rig_put_text(rig, "py/app/__init__.py", "");
+    guest_rig_put_text(rig, "py/app/core.py",
         "from . import util\nfrom .util import helper\nclass Core:\n    def go(self): pass\n");
-    put(rig, "py/app/util.py", "def helper():\n    pass\n");
-    put(rig, "docs/guide.txt", "words\n");
-    put(rig, "deploy/x.yaml", "a: 1\n");
-    put(rig, "vendor/v.go", "package v\nfunc Vendored() {}\n");
-    put(rig, "node_modules/m/index.js", "function hidden() {}\n");
+    guest_rig_put_text(rig, "py/app/util.py", "def helper():\n    pass\n");
+    guest_rig_put_text(rig, "docs/guide.txt", "words\n");
+    guest_rig_put_text(rig, "deploy/x.yaml", "a: 1\n");
+    guest_rig_put_text(rig, "vendor/v.go", "package v\nfunc Vendored() {}\n");
+    guest_rig_put_text(rig, "node_modules/m/index.js", "function hidden() {}\n");
     guest_rig_put(rig, "src/blob.bin", "a\0b", 3);
 }
 
@@ -205,23 +193,23 @@ static void without_ctags_the_scanner_finds_the_same(void **state)
 static void the_scanner_knows_the_documented_declarations(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a.js",
+    guest_rig_put_text(rig, "a.js",
         "async function* gen(x) {}\nexport default class {}\n  function inner() {}\n  const local = 1;\n"
         "/* function no1() {}\nfunction no2() {}\n*/\n// function no3() {}\nlet {x} = y;\n");
-    put(rig, "b.go", "func (r *T) Method(a int) {\nfunc Plain[T any]() {\ntype T struct {\n");
-    put(rig, "c.rs",
+    guest_rig_put_text(rig, "b.go", "func (r *T) Method(a int) {\nfunc Plain[T any]() {\ntype T struct {\n");
+    guest_rig_put_text(rig, "c.rs",
         "pub(crate) async unsafe fn f1<T>() {}\npub extern \"C\" fn f2() {}\npub struct S1;\nenum E1 {\n"
         "pub trait T1: Sized {\n");
-    put(rig, "d.sh", "one() {\n:\n}\nfunction two {\n:\n}\nthree () \n{\n}\necho four()\n");
-    put(rig, "e.swift",
+    guest_rig_put_text(rig, "d.sh", "one() {\n:\n}\nfunction two {\n:\n}\nthree () \n{\n}\necho four()\n");
+    guest_rig_put_text(rig, "e.swift",
         "public final class K1: NSObject {\nprotocol P1 {\nclass func cf() {}\nfunc f3() {}\n");
-    put(rig, "f.java", "public abstract class J1 extends X {\ninterface I1 {\nenum E2 {\n");
-    put(rig, "g.cs", "public sealed class C1 : B\n{\ninternal struct S2 {}\n");
-    put(rig, "h.c",
+    guest_rig_put_text(rig, "f.java", "public abstract class J1 extends X {\ninterface I1 {\nenum E2 {\n");
+    guest_rig_put_text(rig, "g.cs", "public sealed class C1 : B\n{\ninternal struct S2 {}\n");
+    guest_rig_put_text(rig, "h.c",
         "static inline unsigned long\nlong_one(int a,\n         int b)\n{\n}\n"
         "__attribute__((noreturn)) void die(const char *f, ...) {\nint x = call(1);\nMACRO(z)\n{\n}\n"
         "int proto(int);\nif (x) {\ntypedef enum e3 {\nint *ptr(void) { return 0; }\n");
-    put(rig, "i.py", "async def co(a): pass\nclass Q(object):\n    pass\ndefine x\nclassic = 1\n");
+    guest_rig_put_text(rig, "i.py", "async def co(a): pass\nclass Q(object):\n    pass\ndefine x\nclassic = 1\n");
     CLEANUP_JSON json_t *result = inspect(rig, "{}");
     CLEANUP(buffer_free) struct buffer names = BUFFER_INIT(10000);
     size_t i;
@@ -276,7 +264,7 @@ static void the_second_look_is_from_memory_until_something_changes(void **state)
     json_object_del(first, "cache");
     json_object_del(second, "cache");
     assert_true(json_equal(first, second));
-    put(rig, "src/lib/a.ts", "export const b = 1;\nexport function later() {}\n");
+    guest_rig_put_text(rig, "src/lib/a.ts", "export const b = 1;\nexport function later() {}\n");
     CLEANUP_JSON json_t *third = inspect(rig, "{}");
     assert_false(json_get_bool(json_object_get(third, "cache"), "hit", true));
     assert_symbol(third, "later", "function", "src/lib/a.ts", 2, true);
@@ -294,16 +282,16 @@ static void hostile_files_neither_hold_nor_crash_it(void **state)
     CLEANUP_CLOSE int dir = open(rig->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CLEANUP_FREE char *line = mem_alloc(700001);
     memset(line, '(', 700000);
-    put(rig, "endless.c", line);
+    guest_rig_put_text(rig, "endless.c", line);
     memset(line, 'x', 700000);
-    put(rig, "endless.js", line);
-    put(rig, "bad.py", "def caf\xe9(): pass\ndef fine(): pass\n\xff\xfe\n");
-    put(rig, "-L.c", "int option(void)\n{\n}\n");
-    put(rig, "--options=x.c", "int option2(void)\n{\n}\n");
-    put(rig, "new\nline.c", "int odd(void)\n{\n}\n");
-    put(rig, "blank.c ", "int blank(void)\n{\n}\n");
-    put(rig, "bad\xff.c", "int badname(void)\n{\n}\n");
-    put(rig, ".ctags.d/x.ctags", "--map-C=+.md\n--kinddef-C=z,zz,zz\n--regex-C=/(.*)/\\1/z/\n");
+    guest_rig_put_text(rig, "endless.js", line);
+    guest_rig_put_text(rig, "bad.py", "def caf\xe9(): pass\ndef fine(): pass\n\xff\xfe\n");
+    guest_rig_put_text(rig, "-L.c", "int option(void)\n{\n}\n");
+    guest_rig_put_text(rig, "--options=x.c", "int option2(void)\n{\n}\n");
+    guest_rig_put_text(rig, "new\nline.c", "int odd(void)\n{\n}\n");
+    guest_rig_put_text(rig, "blank.c ", "int blank(void)\n{\n}\n");
+    guest_rig_put_text(rig, "bad\xff.c", "int badname(void)\n{\n}\n");
+    guest_rig_put_text(rig, ".ctags.d/x.ctags", "--map-C=+.md\n--kinddef-C=z,zz,zz\n--regex-C=/(.*)/\\1/z/\n");
     assert_int_equal(mkfifoat(dir, "fifo.c", 0600), 0);
     assert_int_equal(symlinkat("/etc", dir, "etc"), 0);
     assert_int_equal(symlinkat("/dev/zero", dir, "zero.c"), 0);
@@ -352,7 +340,7 @@ static void a_ctags_that_fails_or_lies_leaves_the_scanners_symbols(void **state)
         struct guest_rig rig;
         guest_rig_start(&rig);
         setenv("PATH", usual_path, 1);
-        put(&rig, "a.c", "int here(void)\n{\n}\n");
+        guest_rig_put_text(&rig, "a.c", "int here(void)\n{\n}\n");
         CLEANUP_JSON json_t *result = inspect(&rig, "{}");
         assert_symbol(result, "here", "function", "a.c", 1, false);
         assert_int_equal(json_array_size(json_object_get(result, "symbols")), 1);
@@ -449,9 +437,9 @@ static void a_name_is_followed_through_the_repository(void **state)
 {
     struct guest_rig *rig = *state;
     make_project(rig);
-    put(rig, "native/user.c", "#include \"x.h\"\nint y = RUN(1);\n");
-    put(rig, "native/other.c", "#include \"x.h\"\nint z;\n");
-    put(rig, "tests/check.c", "#include \"../native/x.h\"\nint t = run(2);\n");
+    guest_rig_put_text(rig, "native/user.c", "#include \"x.h\"\nint y = RUN(1);\n");
+    guest_rig_put_text(rig, "native/other.c", "#include \"x.h\"\nint z;\n");
+    guest_rig_put_text(rig, "tests/check.c", "#include \"../native/x.h\"\nint t = run(2);\n");
     CLEANUP_JSON json_t *analysis =
         analyze(rig, "{\"query\":\"run\",\"intent\":\"impact\",\"include_tests\":true}");
     json_t *groups = json_object_get(analysis, "groups"), *matches = json_object_get(analysis, "matches");
@@ -487,9 +475,9 @@ static void a_declaration_makes_room_for_itself_among_many_mentions(void **state
     struct buffer text = BUFFER_INIT(100000);
     for (int i = 0; i < 300; i++)
         buffer_append_text(&text, "needle(1);\n");
-    put(rig, "a.c", buffer_text(&text));
-    put(rig, "z.c", "int needle(int a)\n{\n    return a;\n}\n");
-    put(rig, "zz.h", "int needle(int a);\n");
+    guest_rig_put_text(rig, "a.c", buffer_text(&text));
+    guest_rig_put_text(rig, "z.c", "int needle(int a)\n{\n    return a;\n}\n");
+    guest_rig_put_text(rig, "zz.h", "int needle(int a);\n");
     CLEANUP_JSON json_t *analysis =
         analyze(rig, "{\"query\":\"needle\",\"intent\":\"symbol\",\"max_results\":5}");
     json_t *matches = json_object_get(analysis, "matches");
@@ -516,8 +504,8 @@ static void a_regex_a_sentence_and_a_strange_name_are_answered_too(void **state)
     match_at(json_object_get(tests, "matches"), 0, "src/lib/a.test.ts", 2, 160, "medium");
 }
 
-#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
-#define WITHOUT_CTAGS(test) cmocka_unit_test_setup_teardown(test, start_without_ctags, stop)
+#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, start, guest_rig_teardown)
+#define WITHOUT_CTAGS(test) cmocka_unit_test_setup_teardown(test, start_without_ctags, guest_rig_teardown)
 
 int main(void)
 {

@@ -11,29 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int start(void **state)
-{
-    struct guest_rig *rig = mem_alloc(sizeof(*rig));
-    guest_rig_start(rig);
-    *state = rig;
-    return 0;
-}
-
-static int start_in_repository(void **state)
-{
-    struct guest_rig *rig = mem_alloc(sizeof(*rig));
-    guest_rig_start_in_repository(rig);
-    *state = rig;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    int status = guest_rig_stop(*state);
-    free(*state);
-    return status;
-}
-
 static json_t *apply(struct guest_rig *rig, const char *patch)
 {
     return guest_rig_tool(rig, "apply_patch", json_pack("{s:s}", "patch", patch));
@@ -54,11 +31,6 @@ static void refuse(struct guest_rig *rig, const char *patch, const char *words)
 static char *path_of(struct guest_rig *rig, const char *path)
 {
     return mem_format("%s/%s", rig->dir, path);
-}
-
-static void put(struct guest_rig *rig, const char *path, const char *text)
-{
-    guest_rig_put(rig, path, text, strlen(text));
 }
 
 static char *get(struct guest_rig *rig, const char *path) // NULL: there is none
@@ -111,9 +83,9 @@ static void assert_no_leftovers(struct guest_rig *rig)
 static void one_patch_changes_makes_deletes_and_renames(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a.txt", "one\ntwo\nthree\n");
-    put(rig, "gone/deep/b.txt", "bye\n");
-    put(rig, "old.txt", "1\n2\n3\n4\n5\n");
+    guest_rig_put_text(rig, "a.txt", "one\ntwo\nthree\n");
+    guest_rig_put_text(rig, "gone/deep/b.txt", "bye\n");
+    guest_rig_put_text(rig, "old.txt", "1\n2\n3\n4\n5\n");
     CLEANUP_JSON json_t *answer =
         apply(rig, "some words before\n"
                    "--- a/a.txt\t2020-01-01\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
@@ -145,7 +117,7 @@ static void one_patch_changes_makes_deletes_and_renames(void **state)
 static void a_removed_line_of_dashes_is_content(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "q.sql", "-- /etc/x\n-- note\nselect 1;\n++ odd\n");
+    guest_rig_put_text(rig, "q.sql", "-- /etc/x\n-- note\nselect 1;\n++ odd\n");
     CLEANUP_JSON json_t *answer =
         apply(rig, "--- a/q.sql\n+++ b/q.sql\n@@ -1,4 +1,3 @@\n--- /etc/x\n--- note\n+++ b/z\n"
                    " select 1;\n-++ odd\n+++ even\n");
@@ -159,7 +131,7 @@ static void a_removed_line_of_dashes_is_content(void **state)
 static void a_patch_applies_in_a_subdirectory_of_a_repository(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a.txt", "1\n");
+    guest_rig_put_text(rig, "a.txt", "1\n");
     CLEANUP_JSON json_t *answer =
         apply(rig, "diff --git a/a.txt b/a.txt\nindex 000..111 100644\n--- a/a.txt\n+++ b/a.txt\n"
                    "@@ -1 +1 @@\n-1\n+2\n");
@@ -170,9 +142,9 @@ static void a_patch_applies_in_a_subdirectory_of_a_repository(void **state)
 static void names_and_bytes_may_be_odd(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "sp ace.txt", "a\n");
-    put(rig, "caf\xc3\xa9 \"q\"", "b\n");
-    put(rig, "latin", "caf\xe9\nx\r\n");
+    guest_rig_put_text(rig, "sp ace.txt", "a\n");
+    guest_rig_put_text(rig, "caf\xc3\xa9 \"q\"", "b\n");
+    guest_rig_put_text(rig, "latin", "caf\xe9\nx\r\n");
     apply_and_forget(
         rig, "--- a/sp ace.txt\n+++ b/sp ace.txt\n@@ -1 +1 @@\n-a\n+A\n"
              "--- \"a/caf\\303\\251 \\\"q\\\"\"\n+++ \"b/caf\\303\\251 \\\"q\\\"\"\n@@ -1 +1 @@\n-b\n+B\n"
@@ -180,7 +152,7 @@ static void names_and_bytes_may_be_odd(void **state)
     assert_file(rig, "sp ace.txt", "A\n");
     assert_file(rig, "caf\xc3\xa9 \"q\"", "B\n");
     assert_file(rig, "latin", "caf\xe9\ny\r\n");
-    put(rig, "last", "1");
+    guest_rig_put_text(rig, "last", "1");
     apply_and_forget(rig, "--- a/last\n+++ b/last\n@@ -1 +1 @@\n-1\n\\ No newline at end of file\n+2\n");
     assert_file(rig, "last", "2\n");
 }
@@ -188,8 +160,8 @@ static void names_and_bytes_may_be_odd(void **state)
 static void headers_without_a_prefix_lose_their_first_directory(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "x", "1\n");
-    put(rig, "d/x", "1\n");
+    guest_rig_put_text(rig, "x", "1\n");
+    guest_rig_put_text(rig, "d/x", "1\n");
     apply_and_forget(rig, "--- d/x\n+++ d/x\n@@ -1 +1 @@\n-1\n+2\n");
     assert_file(rig, "x", "2\n");
     assert_file(rig, "d/x", "1\n");
@@ -198,7 +170,7 @@ static void headers_without_a_prefix_lose_their_first_directory(void **state)
 static void a_changed_file_keeps_its_mode_and_leaves_its_links(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a", "1\n");
+    guest_rig_put_text(rig, "a", "1\n");
     CLEANUP_FREE char *a = path_of(rig, "a"), *link_path = path_of(rig, "linked");
     assert_int_equal(chmod(a, 0640), 0);
     assert_int_equal(link(a, link_path), 0);
@@ -217,8 +189,8 @@ static void a_changed_file_keeps_its_mode_and_leaves_its_links(void **state)
 static void git_attributes_of_the_workspace_count(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, ".gitattributes", "*.txt text eol=crlf\n");
-    put(rig, "a.txt", "one\r\ntwo\r\n");
+    guest_rig_put_text(rig, ".gitattributes", "*.txt text eol=crlf\n");
+    guest_rig_put_text(rig, "a.txt", "one\r\ntwo\r\n");
     apply_and_forget(rig, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n");
     assert_file(rig, "a.txt", "one\r\n2\r\n");
     assert_file(rig, ".gitattributes", "*.txt text eol=crlf\n");
@@ -227,7 +199,7 @@ static void git_attributes_of_the_workspace_count(void **state)
 static void a_linked_directory_inside_may_be_written_through(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "real/a", "1\n");
+    guest_rig_put_text(rig, "real/a", "1\n");
     CLEANUP_FREE char *link_path = path_of(rig, "link");
     assert_int_equal(symlink("real", link_path), 0);
     apply_and_forget(rig, "--- a/link/a\n+++ b/link/a\n@@ -1 +1 @@\n-1\n+2\n");
@@ -239,9 +211,9 @@ static void a_linked_directory_inside_may_be_written_through(void **state)
 static void a_patch_that_fails_in_its_last_file_changes_nothing(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a", "1\n");
-    put(rig, "b", "1\n");
-    put(rig, "c", "here\n");
+    guest_rig_put_text(rig, "a", "1\n");
+    guest_rig_put_text(rig, "b", "1\n");
+    guest_rig_put_text(rig, "c", "here\n");
 #define CHANGE_A "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ b/new/dir/f\n@@ -0,0 +1 @@\n+x\n"
     refuse(rig, CHANGE_A "--- a/b\n+++ b/b\n@@ -1 +1 @@\n-other\n+2\n", "error: patch failed: b:1");
     refuse(rig, CHANGE_A "--- a/b\n+++ b/b\n@@ -1 +1 @@\n-other\n+2\n", "patch does not apply");
@@ -258,7 +230,7 @@ static void a_patch_that_fails_in_its_last_file_changes_nothing(void **state)
 static void what_is_no_patch_is_refused_with_its_reason(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "a", "1\n");
+    guest_rig_put_text(rig, "a", "1\n");
     refuse(rig, "", "patch is required.");
     refuse(rig, " \n\t\n", "patch is required.");
     refuse(rig, "hello\n", "Patch must include at least one file path.");
@@ -309,7 +281,7 @@ static void every_named_path_is_checked(void **state)
         {"link", "Refusing to write through a symlink"},
         {"dangling", "Refusing to write through a symlink"},
     };
-    put(rig, "a", "1\n");
+    guest_rig_put_text(rig, "a", "1\n");
     const char *const links[][2] = {{"/tmp", "out"}, {"a", "link"}, {"nowhere", "dangling"}};
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
         CLEANUP_FREE char *at = path_of(rig, links[i][1]);
@@ -355,7 +327,7 @@ static void what_is_no_regular_file_is_left_alone(void **state)
 static void names_that_only_git_sees_are_checked_too(void **state)
 {
     struct guest_rig *rig = *state;
-    put(rig, "there", "mine\n");
+    guest_rig_put_text(rig, "there", "mine\n");
     apply_and_forget(rig, "--- /dev/null 2020-01-01 10:00:00.000000000 +0000\n"
                           "+++ b/dated 2020-01-01 10:00:00.000000000 +0000\n@@ -0,0 +1 @@\n+x\n");
     assert_file(rig, "dated", "x\n");
@@ -384,7 +356,7 @@ static void patches_at_once_to_one_file_all_count(void **state)
     struct guest_rig *rig = *state;
     int64_t ids[8];
     CLEANUP_FREE char *old_text = lines_of_eight("old"), *new_text = lines_of_eight("new");
-    put(rig, "f", old_text);
+    guest_rig_put_text(rig, "f", old_text);
     for (int i = 0; i < 8; i++) {
         CLEANUP_FREE char *patch =
             mem_format("--- a/f\n+++ b/f\n@@ -%d,3 +%d,3 @@\n before %d\n-old %d\n+new %d\n after %d\n",
@@ -400,7 +372,7 @@ static void patches_at_once_to_one_file_all_count(void **state)
     assert_file(rig, "f", new_text);
 }
 
-#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, guest_rig_setup, guest_rig_teardown)
 
 int main(void)
 {
@@ -408,7 +380,7 @@ int main(void)
         WITH_GUEST(one_patch_changes_makes_deletes_and_renames),
         WITH_GUEST(a_removed_line_of_dashes_is_content),
         cmocka_unit_test_setup_teardown(a_patch_applies_in_a_subdirectory_of_a_repository,
-                                        start_in_repository, stop),
+                                        guest_rig_setup_in_repository, guest_rig_teardown),
         WITH_GUEST(names_and_bytes_may_be_odd),
         WITH_GUEST(headers_without_a_prefix_lose_their_first_directory),
         WITH_GUEST(a_changed_file_keeps_its_mode_and_leaves_its_links),

@@ -14,21 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int start(void **state)
-{
-    struct guest_rig *rig = mem_alloc(sizeof(*rig));
-    guest_rig_start(rig);
-    *state = rig;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    int status = guest_rig_stop(*state);
-    free(*state);
-    return status;
-}
-
 static json_t *start_bash(struct guest_rig *rig, const char *id, const char *command, int timeout_ms)
 {
     json_t *params = json_pack("{s:s s:s}", "session_id", id, "command", command);
@@ -898,7 +883,7 @@ static void as_sudo_it_runs_the_command_as_it_is(void **state)
     }
 }
 
-#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, guest_rig_setup, guest_rig_teardown)
 
 int main(void)
 {

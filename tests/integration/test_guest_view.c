@@ -8,21 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int start(void **state)
-{
-    struct guest_rig *rig = mem_alloc(sizeof(*rig));
-    guest_rig_start(rig);
-    *state = rig;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    int status = guest_rig_stop(*state);
-    free(*state);
-    return status;
-}
-
 static json_t *path_args(const char *path)
 {
     return json_pack("{s:s}", "path", path);
@@ -240,7 +225,7 @@ static void the_preview_is_forty_lines_and_twelve_thousand_characters_at_most(vo
     buffer_free(&plan);
 }
 
-#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define WITH_GUEST(test) cmocka_unit_test_setup_teardown(test, guest_rig_setup, guest_rig_teardown)
 
 int main(void)
 {

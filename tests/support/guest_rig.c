@@ -211,3 +211,33 @@ void guest_rig_put(struct guest_rig *rig, const char *path, const char *text, si
     assert_true(fd >= 0);
     assert_ok(fs_write_all(fd, text, len, &err));
 }
+
+void guest_rig_put_text(struct guest_rig *rig, const char *path, const char *text)
+{
+    guest_rig_put(rig, path, text, strlen(text));
+}
+
+static int set_up(void **state, void (*start)(struct guest_rig *rig))
+{
+    struct guest_rig *rig = mem_alloc(sizeof(*rig));
+    start(rig);
+    *state = rig;
+    return 0;
+}
+
+int guest_rig_setup(void **state)
+{
+    return set_up(state, guest_rig_start);
+}
+
+int guest_rig_setup_in_repository(void **state)
+{
+    return set_up(state, guest_rig_start_in_repository);
+}
+
+int guest_rig_teardown(void **state)
+{
+    int status = guest_rig_stop(*state);
+    free(*state);
+    return status;
+}

@@ -20,6 +20,10 @@ struct guest_rig {
 char *guest_rig_program(void); // path of the built binary; the caller owns it
 void guest_rig_start(struct guest_rig *rig);
 void guest_rig_start_in_repository(struct guest_rig *rig); // the workspace is the directory "sub" of one
+// cmocka's fixtures: *state is a rig.
+int guest_rig_setup(void **state);
+int guest_rig_setup_in_repository(void **state);
+int guest_rig_teardown(void **state);
 int guest_rig_stop(struct guest_rig *rig); // end of input; returns the exit status and removes the workspace
 
 void guest_rig_send_text(struct guest_rig *rig, const char *text, size_t len);
@@ -35,3 +39,4 @@ json_t *guest_rig_tool(struct guest_rig *rig, const char *name,
 char *guest_rig_tool_error(struct guest_rig *rig, const char *name, json_t *args); // text of the failed call
 void guest_rig_put(struct guest_rig *rig, const char *path, const char *text,
                    size_t len); // a file in the workspace
+void guest_rig_put_text(struct guest_rig *rig, const char *path, const char *text);
