@@ -1,29 +1,22 @@
 """The sbx driver's figures, over the stand-in for Docker Sandboxes: how many calls to sbx things take, how soon a death is seen, and
 how well creates run side by side. The stand-in writes down every call."""
 import json
-import os
 import time
 
 import measure
 from c2s import Mcp, until
 from measure import median, row
-from sbx_daemon import SbxDaemon, environment, make_ready, sandboxes, sbx
+from sbx_daemon import SbxDaemon, make_ready, sandboxes, sbx, standin
 
-SLOTS = 8 # creates at once: the controller's own bound
+SLOTS = 8  # creates at once: the controller's own bound
 MANY = 50
 CREATE_MS = 1000
 HINT = "stand-in for sbx"
 
 
-def state():
-    return os.path.join(environment()["HOME"], ".local/state/sandboxes")
-
-
 def calls():
     """argv of every call so far."""
-    with open(os.path.join(state(), "sandboxes/sandboxd/calls.jsonl")) as file:
-        rows = [json.loads(line) for line in file]
-    return [record["argv"] for record in rows if record["event"] == "start"]
+    return [record["argv"] for record in standin().calls() if record["event"] == "start"]
 
 
 def during(function):
@@ -31,11 +24,6 @@ def during(function):
     before = len(calls())
     result = function()
     return [argv[0] for argv in calls()[before:]], result
-
-
-def set_faults(*faults):
-    with open(os.path.join(state(), "standin-faults.json"), "w") as file:
-        json.dump({"faults": list(faults)}, file)
 
 
 def counts(rounds, session, daemon, mcp):
@@ -90,13 +78,13 @@ def death(rounds, daemon, mcp):
 
 
 def side_by_side(daemon):
-    set_faults({"on": "create", "do": "delay", "ms": CREATE_MS})
+    standin().faults({"on": "create", "do": "delay", "ms": CREATE_MS})
     names = [f"m{i}" for i in range(MANY)]
     since = time.monotonic()
     apply(daemon, names, "guest")
     until("all run", lambda: len(running(daemon)) == MANY, 300)
     taken = time.monotonic() - since
-    set_faults()
+    standin().faults()
     ideal = -(-MANY // SLOTS) * CREATE_MS / 1000
     row(f"{MANY} sandboxes at once, each create {CREATE_MS / 1000:.0f} s", taken, "s", f"{SLOTS} side by side: {ideal:.0f} s", taken / ideal, "<= 1.2x",
         taken <= 1.2 * ideal, HINT)
