@@ -37,7 +37,8 @@ static void say_exposes(const json_t *approval, FILE *to)
     CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(256 * 1024);
     buffer_format(&out, "%s asks for %s, %s:\n  %s\n", object_name(approval), spec_text(approval, "path"), spec_text(approval, "mode"),
                   is_direct ? "the sandbox reads and writes this directory itself; programs of yours that run what is in it run the sandbox's changes"
-                            : "the sandbox works on a private copy of the repository; the directory itself is only read");
+                            : "the sandbox works on a private copy of the repository; the directory itself is only read (with the driver sbx\n"
+                              "  by programs inside too, ignored and untracked files included)");
     for (size_t i = 0; i < json_array_size(exposes); i++) {
         const char *path = json_get_text(json_array_get(exposes, i), "path"), *what = json_get_text(json_array_get(exposes, i), "what");
         buffer_format(&out, "  %s: %s\n", path ? path : "?", what ? what : "");

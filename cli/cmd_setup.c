@@ -54,8 +54,11 @@ static const struct template_row *choose(struct invocation *in, const struct con
     CLEANUP_FREE char *driver = NULL;
     if (name)
         return template_find(name, NULL);
-    if (findings_driver_name(config, &driver, err) < 0)
+    CLEANUP(driver_choice_free) struct driver_choice choice = {0};
+    if (findings_driver_name(config, &driver, &choice, err) < 0)
         return NULL;
+    if (choice.fix)
+        fprintf(stderr, "for the driver %s, because %s\n", driver, choice.reason);
     const struct template_row *row = template_find(NULL, driver);
     if (!row)
         error_set(err, ERROR_UNSUPPORTED, "choose one: --template NAME", "the %s driver has no template to make", driver);

@@ -60,10 +60,13 @@ static int open_driver(struct daemon *daemon, struct error *err)
                                      .program_dir = world->config->program_dir, .state_dir = world->config->state_dir,
                                      .data_root = world->config->data_root, .instance = store_instance(world->store),
                                      .sbx = world->config->sbx};
-    CLEANUP_FREE char *reason = NULL;
-    if (driver_open(world->config->driver, &options, &world->driver, &reason, err) < 0)
+    struct driver_choice *choice = &world->driver_choice;
+    if (driver_open(world->config->driver, &options, &world->driver, choice, err) < 0)
         return -1;
-    log_info("driver %s%s%s", world->driver->ops->name, reason ? ": " : "", reason ? reason : "");
+    if (choice->fix)
+        log_warning("driver %s, because %s; to fix it: %s", world->driver->ops->name, choice->reason, choice->fix);
+    else
+        log_info("driver %s, because %s", world->driver->ops->name, choice->reason);
     return 0;
 }
 
@@ -126,6 +129,7 @@ static void stop(struct daemon *daemon)
     reconcilers_stop_looks(world);
     if (world->driver)
         world->driver->ops->free(world->driver);
+    driver_choice_free(&world->driver_choice);
     if (world->store)
         store_close(world->store); // its waiters end on the loop
     if (world->loop)

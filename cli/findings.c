@@ -23,6 +23,7 @@ struct opened {
     struct loop *loop;
     struct spawner *spawner;
     struct driver *driver;
+    struct driver_choice choice;
 };
 
 static int open_driver(const struct config *config, struct opened *ret, struct error *err)
@@ -32,7 +33,7 @@ static int open_driver(const struct config *config, struct opened *ret, struct e
         return -1;
     const struct driver_options options = {.clock = ret->clock, .loop = ret->loop, .spawner = ret->spawner, .program_dir = config->program_dir,
                                            .state_dir = config->state_dir, .data_root = config->data_root, .sbx = config->sbx};
-    return driver_open(config->driver, &options, &ret->driver, NULL, err);
+    return driver_open(config->driver, &options, &ret->driver, &ret->choice, err);
 }
 
 static void close_driver(struct opened *opened)
@@ -43,19 +44,22 @@ static void close_driver(struct opened *opened)
         loop_stop(opened->loop);
     spawner_stop(opened->spawner);
     clock_free(opened->clock);
+    driver_choice_free(&opened->choice);
 }
 
 static void ask_driver(const struct config *config, struct finding_list *ret)
 {
     CLEANUP(close_driver) struct opened opened = {0};
     struct error err = ERROR_INIT;
-    if (open_driver(config, &opened, &err) == 0)
-        opened.driver->ops->probe(opened.driver, ret);
-    else
+    if (open_driver(config, &opened, &err) < 0) {
         add_failure(ret, "driver", &err);
+        return;
+    }
+    driver_choice_tell(&opened.choice, opened.driver->ops->name, ret);
+    opened.driver->ops->probe(opened.driver, ret);
 }
 
-int findings_driver_name(const struct config *config, char **ret, struct error *err)
+int findings_driver_name(const struct config *config, char **ret, struct driver_choice *ret_choice, struct error *err)
 {
     if (strcmp(config->driver, "auto") != 0) {
         *ret = mem_strdup(config->driver);
@@ -65,6 +69,8 @@ int findings_driver_name(const struct config *config, char **ret, struct error *
     if (open_driver(config, &opened, err) < 0)
         return -1;
     *ret = mem_strdup(opened.driver->ops->name);
+    *ret_choice = opened.choice;
+    opened.choice = (struct driver_choice){0};
     return 0;
 }
 

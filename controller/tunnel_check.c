@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define ID_MAX_BYTES 128
-#define SWITCH_HINT "put them there, or switch the tunnel off with CHAT2SHELL_ENABLE_TUNNEL=0"
+#define SWITCH_HINT "mend what is named, or switch the tunnel off with CHAT2SHELL_ENABLE_TUNNEL=0"
 
 static void add_problem(struct buffer *problems, const char *what, const char *path, const char *why)
 {

@@ -154,8 +154,7 @@ static void look_around(void *arg)
 {
     struct look *look = arg;
     struct driver *driver = look->world->driver;
-    finding_add(&look->findings, FINDING_PASS, "driver", NULL, "sandboxes run on the driver '%s'",
-                driver->ops->name);
+    driver_choice_tell(&look->world->driver_choice, driver->ops->name, &look->findings);
     driver->ops->probe(driver, &look->findings);
     if (look->is_driver_only) {
         finish(look);

@@ -1,5 +1,6 @@
 // A create that failed in a way that another attempt may help. The next attempt has another name, and is committed only once
 // nothing of the last one is left: the record holds one name at a time, so no runtime is ever forgotten.
+#include "controller/base/memory.h"
 #include "controller/log.h"
 #include "reconcilers/sandbox.h"
 
@@ -10,7 +11,8 @@ static void on_removed(void *arg, int result, const struct error *err)
 
 static enum reconcile_verdict give_up(struct world *world, struct record *sandbox, const struct error *why, struct error *err)
 {
-    return sandbox_fail(world, sandbox, "CreateFailed", why->message, err); // its next steps remove what may be left
+    CLEANUP_FREE char *message = mem_format("%s%s%s", why->message, why->hint[0] ? "; to fix it: " : "", why->hint);
+    return sandbox_fail(world, sandbox, "CreateFailed", message, err); // its next steps remove what may be left
 }
 
 static enum reconcile_verdict begin_removal(struct world *world, struct record *sandbox)

@@ -137,12 +137,13 @@ static void set_limits_condition(struct record *sandbox, const struct sandbox_fa
 static void set_isolated_condition(struct record *sandbox, const struct sandbox_facts *facts, struct wall_time now)
 {
     CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(1000);
+    bool is_microvm = sandbox->status.sandbox.isolation && strcmp(sandbox->status.sandbox.isolation, "microvm") == 0;
     join_list(&text, facts->broken_rules.count ? &facts->broken_rules : &facts->warnings);
     if (facts->broken_rules.count)
         record_set_condition(sandbox, CONDITION_ISOLATED, CONDITION_FALSE, now, "RuleBroken", "%s", buffer_text(&text));
     else
         record_set_condition(sandbox, CONDITION_ISOLATED, CONDITION_TRUE, now, facts->warnings.count ? "HoldsWithWarnings" : "Holds",
-                             "every rule holds%s%s", facts->warnings.count ? "; " : "", buffer_text(&text));
+                             "%s%s%s", is_microvm ? "a virtual machine with a kernel of its own" : "every rule holds", facts->warnings.count ? "; " : "", buffer_text(&text));
 }
 
 void sandbox_take_facts(struct record *sandbox, const struct sandbox_facts *facts, struct wall_time now)

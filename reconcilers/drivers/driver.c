@@ -28,6 +28,20 @@ void finding_add(struct finding_list *list, enum finding_level level, const char
     list->items[list->count++] = (struct finding){level, mem_strdup(check), what, mem_strdup_or_null(fix)};
 }
 
+void driver_choice_free(struct driver_choice *choice)
+{
+    free(choice->reason);
+    free(choice->fix);
+    *choice = (struct driver_choice){0};
+}
+
+void driver_choice_tell(const struct driver_choice *choice, const char *driver_name, struct finding_list *ret)
+{
+    CLEANUP_FREE char *fix = choice->fix ? mem_format("%s; or set CHAT2SHELL_DRIVER=%s", choice->fix, driver_name) : NULL;
+    finding_add(ret, fix ? FINDING_WARN : FINDING_PASS, "driver", fix, "sandboxes run on the driver '%s'%s%s", driver_name,
+                choice->reason ? ", because " : "", choice->reason ? choice->reason : "");
+}
+
 char *driver_clone_dir_name(const char *runtime_name)
 {
     return mem_format("%016" PRIx64, hash_text(runtime_name));
@@ -94,42 +108,61 @@ static int open_entry(const struct driver_entry *entry, bool is_auto, const stru
     return 0;
 }
 
-static int open_named(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err)
+static void choose(struct driver_choice *ret, char *reason, char *fix)
+{
+    struct driver_choice choice = {reason, fix};
+    if (ret)
+        *ret = choice;
+    else
+        driver_choice_free(&choice);
+}
+
+static int open_named(const char *name, const struct driver_options *options, struct driver **ret, struct driver_choice *ret_choice, struct error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
         if (strcmp(name, entries[i].name) != 0)
             continue;
         if (open_entry(&entries[i], false, options, ret, err) < 0)
             return -1;
-        if (ret_reason)
-            *ret_reason = mem_strdup("it was asked for by name");
+        choose(ret_choice, mem_strdup("CHAT2SHELL_DRIVER names it"), NULL);
         return 0;
     }
     return error_set(err, ERROR_UNSUPPORTED, "use auto, sbx or bubblewrap", "this version has no driver named '%s'", name);
 }
 
-// The first that can be used; the last one is not asked whether it can.
-static int open_best(const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err)
+// What is not installed was passed over as meant; what is there, or was named in the settings, and cannot be used should be mended.
+static bool is_worth_mending(const struct error *why, const struct driver_options *options)
 {
-    CLEANUP_FREE char *passed_over = mem_strdup("");
+    return why->code != ERROR_NOT_FOUND || (options->sbx && strcmp(options->sbx, SBX_DEFAULT_PROGRAM) != 0);
+}
+
+// The first that can be used; the last one is not asked whether it can.
+static int open_best(const struct driver_options *options, struct driver **ret, struct driver_choice *ret_choice, struct error *err)
+{
+    CLEANUP(driver_choice_free) struct driver_choice passed_over = {0};
     for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
         struct error why = ERROR_INIT;
         if (open_entry(&entries[i], true, options, ret, &why) == 0) {
-            if (ret_reason)
-                *ret_reason = mem_format("%s, because %s", entries[i].name, passed_over[0] ? passed_over : "it answers");
+            if (passed_over.reason)
+                choose(ret_choice, TAKE_PTR(passed_over.reason), TAKE_PTR(passed_over.fix));
+            else
+                choose(ret_choice, mem_strdup("it answers"), NULL);
             return 0;
         }
-        char *reason = mem_format("%s%s cannot be used: %s", passed_over[0] ? "; " : "", entries[i].name, why.message);
-        free(passed_over);
-        passed_over = reason;
+        if (is_worth_mending(&why, options))
+            mem_replace(&passed_over.fix, why.hint[0] ? why.hint : "mend that");
+        char *reason = mem_format("%s%s%s cannot be used: %s", passed_over.reason ? passed_over.reason : "", passed_over.reason ? "; " : "",
+                                  entries[i].name, why.message);
+        free(passed_over.reason);
+        passed_over.reason = reason;
         error_copy(err, &why);
     }
     return -1;
 }
 
-int driver_open(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err)
+int driver_open(const char *name, const struct driver_options *options, struct driver **ret, struct driver_choice *ret_choice, struct error *err)
 {
     if (name == NULL || strcmp(name, "auto") == 0)
-        return open_best(options, ret, ret_reason, err);
-    return open_named(name, options, ret, ret_reason, err);
+        return open_best(options, ret, ret_choice, err);
+    return open_named(name, options, ret, ret_choice, err);
 }

@@ -126,5 +126,13 @@ int driver_sbx_check(struct driver *driver, struct error *err);
 bool driver_create_may_help(const struct error *err);
 // Do runtimes of this driver live on when the daemon ends? Then only that driver can say that one is gone.
 bool driver_outlives_daemon(const char *name);
-// Picks by name: "auto", "bubblewrap", "sbx". The reason for auto's choice goes to *ret_reason (caller frees).
-int driver_open(const char *name, const struct driver_options *options, struct driver **ret, char **ret_reason, struct error *err);
+#define SBX_DEFAULT_PROGRAM "sbx" // of CHAT2SHELL_SBX
+// Why that driver, as the rest of a sentence after "because". fix: a better one is there and cannot be used; what to do about it
+// (a sandbox that would have been a virtual machine is not silently one of the host's kernel). The caller frees it.
+struct driver_choice {
+    char *reason, *fix; // NULL: not known; nothing to do
+};
+void driver_choice_free(struct driver_choice *choice);
+void driver_choice_tell(const struct driver_choice *choice, const char *driver_name, struct finding_list *ret); // as the finding "driver"
+// Picks by name: "auto", "bubblewrap", "sbx". ret_choice may be NULL.
+int driver_open(const char *name, const struct driver_options *options, struct driver **ret, struct driver_choice *ret_choice, struct error *err);

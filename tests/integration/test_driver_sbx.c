@@ -283,27 +283,33 @@ static void looking_changes_nothing(void **state)
         assert_int_equal(sbx_rig_count_calls(&bench, changing[i]), strcmp(changing[i], "policy init") == 0 ? before : 0);
 }
 
+// The finding that doctor prints about the choice, with its level and what to do.
 static char *pick_driver(const char *program)
 {
     struct error err = ERROR_INIT;
     struct driver *driver = NULL;
-    char *reason = NULL;
+    CLEANUP(driver_choice_free) struct driver_choice choice = {0};
+    CLEANUP(finding_list_free) struct finding_list list = {0};
     CLEANUP_FREE char *state_dir = mem_format("%s/state", bench.dir), *programs = support_program_dir();
     const struct driver_options options = {bench.clock, bench.loop, bench.spawner, programs, state_dir, bench.dir, BENCH_INSTANCE, program};
-    assert_ok(driver_open("auto", &options, &driver, &reason, &err));
+    assert_ok(driver_open("auto", &options, &driver, &choice, &err));
+    driver_choice_tell(&choice, driver->ops->name, &list);
     driver->ops->free(driver);
-    return reason;
+    const struct finding *told = &list.items[0];
+    return mem_format("%s: %s: %s", told->level == FINDING_WARN ? "warn" : "pass", told->what, told->fix ? told->fix : "");
 }
 
 static void auto_takes_sbx_where_it_answers_and_says_why_it_does_not(void **state)
 {
     (void)state;
-    CLEANUP_FREE char *good = pick_driver(TEST_SOURCE_DIR "/tests/fakes/sbx"), *missing = pick_driver("no-such-program");
-    assert_non_null(strstr(good, "sbx, because it answers"));
-    assert_non_null(strstr(missing, "bubblewrap, because sbx cannot be used"));
+    CLEANUP_FREE char *good = pick_driver(TEST_SOURCE_DIR "/tests/fakes/sbx"), *wrong = pick_driver("no-such-program");
+    assert_string_equal(good, "pass: sandboxes run on the driver 'sbx', because it answers: ");
+    assert_non_null(strstr(wrong, "warn: sandboxes run on the driver 'bubblewrap', because sbx cannot be used"));
     sbx_rig_set(&bench, "", "{\"on\": \"ls\", \"do\": \"session-expired\"}");
     CLEANUP_FREE char *signed_out = pick_driver(TEST_SOURCE_DIR "/tests/fakes/sbx");
+    assert_non_null(strstr(signed_out, "warn: sandboxes run on the driver 'bubblewrap'"));
     assert_non_null(strstr(signed_out, "sign-in to Docker has expired"));
+    assert_non_null(strstr(signed_out, "run: sbx login; or set CHAT2SHELL_DRIVER=bubblewrap"));
 }
 
 static void without_the_program_creates_are_refused_and_records_can_go(void **state)
