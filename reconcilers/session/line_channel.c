@@ -1,5 +1,5 @@
 #include "reconcilers/session/line_channel.h"
-#include "reconcilers/session/last_lines.h"
+#include "reconcilers/session/printed.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include <errno.h>
@@ -10,14 +10,14 @@
 #define READ_CHUNK (64 * 1024)
 #define READ_BUDGET (256 * 1024) // of one turn: a chatty sandbox does not starve the others' events
 #define WRITE_BUDGET (1024 * 1024)
-#define ERRORS_CHUNK 4096
 
 struct line_channel {
     struct loop *loop;
     const struct line_channel_events *events;
     void *arg;
-    int input_fd, output_fd, error_fd;
-    struct loop_source *input, *output, *errors;
+    int input_fd, output_fd;
+    struct loop_source *input, *output;
+    struct printed errors;
     struct loop_timer *stall; // runs while a large line is unfinished
     struct buffer in;         // [0, scanned) holds no newline
     size_t scanned;
@@ -37,28 +37,15 @@ static void stop_watching(struct loop_source **source, int *fd)
         close(TAKE_FD(*fd));
 }
 
-// Returns what read() returned.
-static ssize_t read_errors(struct line_channel *channel)
-{
-    char bytes[ERRORS_CHUNK];
-    ssize_t n = read(channel->error_fd, bytes, sizeof(bytes));
-    if (n > 0)
-        last_lines_add(&channel->last, bytes, (size_t)n);
-    return n;
-}
-
 void line_channel_close(struct line_channel *channel)
 {
     if (channel->is_closed)
         return;
     channel->is_closed = true;
     // The reason of a death is usually the last thing on stderr; it may still be in the pipe.
-    for (int i = 0; channel->error_fd >= 0 && i < 64 && read_errors(channel) > 0; i++)
-        ;
-    last_lines_end(&channel->last);
+    printed_stop(&channel->errors);
     stop_watching(&channel->input, &channel->input_fd);
     stop_watching(&channel->output, &channel->output_fd);
-    stop_watching(&channel->errors, &channel->error_fd);
     loop_cancel(TAKE_PTR(channel->stall));
     buffer_free(&channel->out);
 }
@@ -165,15 +152,6 @@ static void on_output(void *arg, uint32_t events)
     read_output(arg);
 }
 
-static void on_errors(void *arg, uint32_t events)
-{
-    struct line_channel *channel = arg;
-    (void)events;
-    ssize_t n = read_errors(channel);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-        stop_watching(&channel->errors, &channel->error_fd);
-}
-
 // ---- writing -----------------------------------------------------------------------------------------------------
 
 // Drops what is in the pipe already once it is most of the buffer, so that a large message is not moved often.
@@ -253,7 +231,6 @@ struct line_channel *line_channel_new(struct loop *loop, struct driver_session *
                                      .arg = arg,
                                      .input_fd = TAKE_FD(session->input_fd),
                                      .output_fd = TAKE_FD(session->output_fd),
-                                     .error_fd = TAKE_FD(session->error_fd),
                                      .in = BUFFER_INIT(LINE_MAX_BYTES + 2 * READ_CHUNK),
                                      .out = BUFFER_INIT(LINE_BACKLOG_BYTES),
                                      .last = LAST_LINES_INIT};
@@ -261,10 +238,7 @@ struct line_channel *line_channel_new(struct loop *loop, struct driver_session *
     fs_set_nonblocking(channel->output_fd, true);
     channel->input = loop_watch(loop, channel->input_fd, EPOLLERR, on_input, channel);
     channel->output = loop_watch(loop, channel->output_fd, EPOLLIN, on_output, channel);
-    if (channel->error_fd >= 0) {
-        fs_set_nonblocking(channel->error_fd, true);
-        channel->errors = loop_watch(loop, channel->error_fd, EPOLLIN, on_errors, channel);
-    }
+    printed_start(&channel->errors, loop, TAKE_FD(session->error_fd), &channel->last, NULL, NULL);
     return channel;
 }
 

@@ -1,7 +1,9 @@
 // CodexPro sessions over real HTTP, against a scripted server that is as wrong as each test says.
 #include "tests/support/http_site.h"
 #include "tests/support/lane_rig.h"
+#include "controller/base/fs.h"
 #include "controller/base/memory.h"
+#include "reconcilers/session/line_channel.h"
 #include "reconcilers/session/rpc.h"
 #include <stdlib.h>
 #include <string.h>
@@ -302,6 +304,13 @@ static const struct wrong_answer {
     {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"jsonrpc\"", ERROR_UNAVAILABLE, "in the middle"},
     {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", ERROR_UNAVAILABLE, "gave no answer"},
     {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n{}", ERROR_UNAVAILABLE, "24 MiB"},
+    {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: gzip\r\n\r\n\x1f\x8b", ERROR_UNAVAILABLE, "compressed"},
+    {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\ntransfer-encoding:\tdeflate, chunked\r\n\r\n0\r\n\r\n", ERROR_UNAVAILABLE, "compressed"},
+    {"HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x-gzip\r\n\r\n0\r\n\r\n", ERROR_UNAVAILABLE, "compressed"},
+    {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08", ERROR_UNAVAILABLE,
+     "not a JSON object"},
+    {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\ngarbage\r\n0\r\n" // trailers are no head
+     "HTTP/1.1 401 Unauthorized: x\r\nContent-Type: text/event-stream\r\n\r\n", ERROR_UNAVAILABLE, "not a JSON object"},
     {"SSH-2.0-OpenSSH_9.2\r\n", ERROR_UNAVAILABLE, "HTTP"},
     {"", ERROR_UNAVAILABLE, "without an answer"},
     {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/mcp\r\nContent-Length: 0\r\n\r\n", ERROR_UNAVAILABLE, "HTTP 302"},
@@ -706,6 +715,54 @@ static void the_end_of_the_process_is_the_end_with_its_last_lines(void **state)
     close_session(rig, &session);
 }
 
+static void no_line_of_a_server_puts_its_token_into_a_record(void **state)
+{
+    struct session session;
+    open_session(*state, &session);
+    CLEANUP_FREE char *lines = mem_format("TOKEN=" SITE_TOKEN "; " SITE_TOKEN SITE_TOKEN ".\n%0*d " SITE_TOKEN "\n", LAST_LINE_CHARS - 21, 0);
+    assert_int_equal(write(session.held.error_fd, lines, strlen(lines)), strlen(lines));
+    server_say_text(&session.held, "http://127.0.0.1/?token=" SITE_TOKEN "&x=1");
+    server_close(&session.held);
+    expect_death(&session, "its process ended");
+    CLEANUP_FREE char *beginning = mem_strndup(SITE_TOKEN, 16);
+    assert_null(strstr(session.died.last_lines, beginning));
+    assert_non_null(strstr(session.died.last_lines, "TOKEN=***"));
+    assert_non_null(strstr(session.died.last_lines, "***&x=1"));
+    close_session(*state, &session);
+}
+
+static size_t write_all_that_fits(struct rig *rig, int fd)
+{
+    static const char lines[4096] = "\n\xff\x1b[2J\r";
+    size_t sum = 0;
+    for (int refused = 0; refused < 50 && sum < 4 * 1024 * 1024;) {
+        ssize_t n = write(fd, lines, sizeof(lines));
+        refused = n > 0 ? 0 : refused + 1;
+        sum += n > 0 ? (size_t)n : 0;
+        rig_advance(rig, 0);
+    }
+    return sum;
+}
+
+static void a_process_that_floods_its_streams_is_made_to_wait(void **state)
+{
+    struct rig *rig = *state;
+    struct session session;
+    open_session(rig, &session);
+    const int fds[] = {session.held.output_fd, session.held.error_fd};
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fs_set_nonblocking(fds[i], true);
+        assert_in_range(write_all_that_fits(rig, fds[i]), 64 * 1024, 256 * 1024); // one burst and what the pipe holds
+        rig_advance(rig, 200);
+        assert_in_range(write_all_that_fits(rig, fds[i]), 16 * 1024, 256 * 1024); // and then the next
+    }
+    expect_text(rig, "fine");
+    server_close(&session.held);
+    rig_advance(rig, 200);
+    expect_death(&session, "its process ended");
+    close_session(rig, &session);
+}
+
 static void be_silent(struct visit *visit)
 {
     site_waits(visit, 600000);
@@ -878,6 +935,8 @@ int main(void)
         REAL_TEST(a_server_of_another_protocol_is_refused),
         REAL_TEST(a_lane_dropped_during_the_handshake_answers_its_owner),
         REAL_TEST(the_end_of_the_process_is_the_end_with_its_last_lines),
+        REAL_TEST(no_line_of_a_server_puts_its_token_into_a_record),
+        FAKE_TEST(a_process_that_floods_its_streams_is_made_to_wait),
         REAL_TEST(a_death_in_the_middle_of_calls_answers_them_all),
         REAL_TEST(a_hanging_server_is_given_up_after_three_probes),
         REAL_TEST(a_server_that_stalls_for_3_s_goes_on_living),

@@ -2,6 +2,7 @@
 // limits, killing and masking.
 #include "controller/base/memory.h"
 #include "tests/support/shell_rig.h"
+#include "reconcilers/session/codexpro/shell_state.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -466,13 +467,28 @@ static void a_removed_directory_ends_its_sessions_and_no_others(void **state)
     struct shell_rig *rig = *state;
     shell_rig_start(rig, "x", "echo begin; sleep 1000");
     expect(shell_rig_read(rig, "x", "output", 20000), "running", -1, "begin\n", false);
-    CLEANUP_FREE char *dir = raw_bash_directory(rig->raw), *command = mem_format("kill -9 -$(<%s/s1/pid); rm -rf %s", dir, dir);
+    CLEANUP_FREE char *dir = raw_bash_directory(rig->raw), *command = mem_format("until [[ -e go ]]; do sleep 0.02; done; kill -9 -$(<%s/s1/pid); rm -rf %s", dir, dir);
     shell_rig_start(rig, "y", command);
+    shell_rig_put(rig->workspace, "go", "");
     for (int i = 0; access(dir, F_OK) == 0 && i < 2000; i++)
         usleep(10000);
     shell_rig_fail(rig, "bash_read", json_pack("{s:s, s:s}", "session_id", "x", "wait", "none"), ERROR_NOT_FOUND);
     expect_run(rig, "echo anew", 0, "anew\n");
     shell_rig_fail(rig, "bash_read", json_pack("{s:s, s:s}", "session_id", "x", "wait", "none"), ERROR_NOT_FOUND);
+}
+
+// Somebody in the sandbox put another script there: it answers at once what should have been waited for.
+static void answers_to_waits_that_come_at_once_do_not_make_us_spin(void **state)
+{
+    static const char script[] = "r=$'ok - 0 0 0 0 0\\n\\n'; n=$1; read -r c l _ < <(printf %s \"$r\" | cksum)\n"
+                                 "printf '\\nc2s %s %sc2s %s end %s %s\\n' \"$n\" \"$r\" \"$n\" \"$c\" \"$l\"\n";
+    struct shell_rig *rig = *state;
+    shell_rig_start(rig, "x", "sleep 1000");
+    CLEANUP_FREE char *dir = raw_bash_directory(rig->raw);
+    shell_rig_put(dir, "run", script);
+    int before = raw_bash_calls(rig->raw);
+    expect(shell_rig_read(rig, "x", "output", 2000), "running", -1, "", false);
+    assert_in_range(raw_bash_calls(rig->raw) - before, 2, 2000 / SHELL_PAUSE_MS + 3);
 }
 
 // 70 MB that nobody reads: the oldest go, a line says how many, what is left is in one piece.
@@ -530,6 +546,7 @@ int main(int argc, char **argv)
         SHELL_TEST(login_files_may_print_what_they_like),
         SHELL_TEST(a_sandbox_without_the_programs_says_which),
         SHELL_TEST(a_removed_directory_ends_its_sessions_and_no_others),
+        SHELL_TEST(answers_to_waits_that_come_at_once_do_not_make_us_spin),
         SHELL_TEST(output_that_nobody_reads_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

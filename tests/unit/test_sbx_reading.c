@@ -107,6 +107,23 @@ static void text_without_whole_json_has_none(void **state)
     assert_null(find_json(many));
 }
 
+static void a_list_within_something_cut_off_or_too_large_is_not_taken_for_the_whole(void **state)
+{
+    (void)state;
+    assert_null(find_json("{\"warnings\":[],\"sandboxes\":[{\"name\":\"a\""));
+    assert_null(find_json("note: {\"sandboxes\":[{\"ports\":[]},"));
+    CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(4 * 1024 * 1024);
+    buffer_append_text(&text, "{\"warnings\":[],\"sandboxes\":[{}");
+    for (int i = 0; i < 400000; i++)
+        buffer_append_text(&text, ",{}");
+    buffer_append_text(&text, "]}");
+    assert_null(find_json(buffer_text(&text)));
+    memset(text.data, '\n', text.len); // every line begins something that does not end
+    for (size_t i = 0; i < text.len; i += 2)
+        text.data[i] = '[';
+    assert_null(find_json(buffer_text(&text)));
+}
+
 static void lists_are_read_in_the_old_shape_too(void **state)
 {
     (void)state;
@@ -305,6 +322,7 @@ int main(void)
         cmocka_unit_test(switches_are_used_from_their_version_on_unless_refused),
         cmocka_unit_test(json_is_found_behind_and_before_notices),
         cmocka_unit_test(text_without_whole_json_has_none),
+        cmocka_unit_test(a_list_within_something_cut_off_or_too_large_is_not_taken_for_the_whole),
         cmocka_unit_test(lists_are_read_in_the_old_shape_too),
         cmocka_unit_test(a_list_of_something_else_is_no_empty_list),
         cmocka_unit_test(only_tcp_ports_with_sane_numbers_are_read),

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #define ROWS_MAX 10000
-#define JSON_STARTS_MAX 64 // that many brackets in notices are tried
+#define JSON_STARTS_MAX 64 // that many brackets in notices are tried …
+#define JSON_SCAN_MAX (16 * 1024 * 1024) // … as long as no more bytes are read for it
+#define JSON_VALUES_MAX 200000           // bounds the memory that parsing may take
 
 // ---- versions ----------------------------------------------------------------------------------------------------------
 
@@ -69,10 +71,11 @@ void sbx_version_format(const struct version *version, char text[VERSION_TEXT_SI
 
 // ---- JSON among notices ------------------------------------------------------------------------------------------------
 
-// The end of the bracketed text that starts at `at`, by counting brackets outside strings; NULL if it does not end.
+// The end of the bracketed text that starts at `at`, by counting brackets outside strings; NULL if it does not end or has too
+// many values.
 static const char *end_of_value(const char *at, const char *end)
 {
-    int depth = 0;
+    int depth = 0, values = 0;
     bool is_text = false;
     for (; at < end; at++) {
         if (is_text) {
@@ -82,10 +85,19 @@ static const char *end_of_value(const char *at, const char *end)
         }
         is_text = *at == '"';
         depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
-        if (depth == 0)
-            return at + 1;
+        values += *at == ',' || *at == '{' || *at == '[';
+        if (depth == 0 || values > JSON_VALUES_MAX)
+            return depth == 0 ? at + 1 : NULL;
     }
     return NULL;
+}
+
+// JSON begins its line: a list within something that was cut off or is too much is not taken for the whole.
+static bool begins_line(const char *text, const char *at)
+{
+    while (at > text && (at[-1] == ' ' || at[-1] == '\t'))
+        at--;
+    return at == text || at[-1] == '\n' || at[-1] == '\r';
 }
 
 int sbx_json_find(const char *text, size_t len, json_t **ret, struct error *err)
@@ -93,11 +105,13 @@ int sbx_json_find(const char *text, size_t len, json_t **ret, struct error *err)
     const char *end = text + len;
     struct error why = ERROR_INIT;
     int tried = 0;
-    for (const char *at = text; at < end && tried < JSON_STARTS_MAX; at++) {
-        if (*at != '{' && *at != '[')
+    size_t scanned = 0;
+    for (const char *at = text; at < end && tried < JSON_STARTS_MAX && scanned < JSON_SCAN_MAX; at++) {
+        if ((*at != '{' && *at != '[') || !begins_line(text, at))
             continue;
         const char *stop = end_of_value(at, end);
         tried++;
+        scanned += (size_t)((stop ? stop : end) - at);
         if (stop && json_parse(at, (size_t)(stop - at), ret, &why) == 0)
             return 0;
     }

@@ -1,83 +1,28 @@
 #include "reconcilers/session/codexpro/foreground.h"
-#include "reconcilers/session/last_lines.h"
-#include "controller/base/fs.h"
+#include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
-#include <errno.h>
+#include "reconcilers/session/printed.h"
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <unistd.h>
 
-#define CHUNK 4096
-#define LAST_READS 64 // at the end: what a pipe may still hold
-
-struct output { // stdout or stderr
-    struct foreground *foreground;
-    int fd;
-    struct loop_source *source;
-    struct last_lines *last;
-};
+#define TOKEN_BEGINNING 16
 
 struct foreground {
     int input_fd;
-    struct output output, errors;
+    struct printed output, errors;
     struct last_lines last, from_stdout; // two, so that their unfinished lines do not mix
+    char *token; // must not get into the lines; secret
     void (*ended)(void *arg, const char *reason);
     void *arg;
     bool is_closed;
 };
 
-// Returns what read() returned.
-static ssize_t take(struct output *output)
+static void on_ended(void *arg)
 {
-    char bytes[CHUNK];
-    ssize_t n = read(output->fd, bytes, sizeof(bytes));
-    if (n > 0)
-        last_lines_add(output->last, bytes, (size_t)n);
-    return n;
-}
-
-static void stop(struct output *output)
-{
-    for (int i = 0; output->fd >= 0 && i < LAST_READS && take(output) > 0; i++)
-        ;
-    last_lines_end(output->last);
-    loop_unwatch(TAKE_PTR(output->source));
-    if (output->fd >= 0)
-        close(TAKE_FD(output->fd));
-}
-
-static bool is_over(ssize_t n)
-{
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
-}
-
-static void on_errors(void *arg, uint32_t events)
-{
-    struct output *output = arg;
-    (void)events;
-    if (is_over(take(output)))
-        stop(output);
-}
-
-static void on_output(void *arg, uint32_t events)
-{
-    struct output *output = arg;
-    struct foreground *foreground = output->foreground;
-    (void)events;
-    if (!is_over(take(output)))
-        return;
+    struct foreground *foreground = arg;
     foreground_close(foreground);
     foreground->ended(foreground->arg, "its process ended");
-}
-
-static void start(struct loop *loop, struct output *output, struct foreground *foreground, int fd, struct last_lines *last,
-                  void (*fn)(void *arg, uint32_t events))
-{
-    *output = (struct output){.foreground = foreground, .fd = fd, .last = last};
-    if (fd < 0)
-        return;
-    fs_set_nonblocking(fd, true);
-    output->source = loop_watch(loop, fd, EPOLLIN, fn, output);
 }
 
 struct foreground *foreground_new(struct loop *loop, struct driver_session *session, void (*ended)(void *arg, const char *reason), void *arg)
@@ -86,10 +31,11 @@ struct foreground *foreground_new(struct loop *loop, struct driver_session *sess
     *foreground = (struct foreground){.input_fd = TAKE_FD(session->input_fd),
                           .last = LAST_LINES_INIT,
                           .from_stdout = LAST_LINES_INIT,
+                          .token = mem_strdup_or_null(session->token),
                           .ended = ended,
                           .arg = arg};
-    start(loop, &foreground->output, foreground, TAKE_FD(session->output_fd), &foreground->from_stdout, on_output);
-    start(loop, &foreground->errors, foreground, TAKE_FD(session->error_fd), &foreground->last, on_errors);
+    printed_start(&foreground->output, loop, TAKE_FD(session->output_fd), &foreground->from_stdout, on_ended, foreground);
+    printed_start(&foreground->errors, loop, TAKE_FD(session->error_fd), &foreground->last, NULL, NULL);
     return foreground;
 }
 
@@ -103,14 +49,37 @@ static void join_lines(struct foreground *foreground)
     }
 }
 
+// The lines go into a record. A server that prints its environment or an address with its token must not put it there; a line
+// that was cut may hold its beginning only.
+static void mask_token(const struct foreground *foreground)
+{
+    const char *token = foreground->token ? foreground->token : "";
+    CLEANUP_FREE char *beginning = mem_strndup(token, strnlen(token, TOKEN_BEGINNING));
+    const struct text_list *lines = &foreground->last.lines;
+    for (size_t i = 0; *beginning && i < lines->count; i++)
+        for (char *at = lines->items[i]; (at = strstr(at, beginning));)
+            for (const char *same = token; *same && *at == *same; same++)
+                *at++ = '*';
+    explicit_bzero(beginning, strlen(beginning));
+}
+
+static void wipe_token(struct foreground *foreground)
+{
+    if (foreground->token)
+        explicit_bzero(foreground->token, strlen(foreground->token));
+    free(TAKE_PTR(foreground->token));
+}
+
 void foreground_close(struct foreground *foreground)
 {
     if (foreground->is_closed)
         return;
     foreground->is_closed = true;
-    stop(&foreground->output);
-    stop(&foreground->errors);
+    printed_stop(&foreground->output);
+    printed_stop(&foreground->errors);
     join_lines(foreground);
+    mask_token(foreground);
+    wipe_token(foreground);
     if (foreground->input_fd >= 0)
         close(TAKE_FD(foreground->input_fd));
 }

@@ -19,7 +19,8 @@ struct http_exchange {
     struct loop_timer *deadline;
     int64_t deadline_ms;
     size_t head_bytes;
-    bool is_enough, is_head_over, is_late;
+    bool is_head_done; // what comes behind the body is no head: trailers change nothing
+    bool is_enough, is_head_over, is_coded, is_late;
     struct http_answer answer;
 };
 
@@ -80,6 +81,8 @@ static const char *word_failure(const struct http *http, const struct http_excha
         return "it did not answer in time";
     if (exchange->is_head_over)
         return "the head of its answer is over the limit of 64 KiB";
+    if (exchange->is_coded)
+        return "it compressed its answer, which nobody asked for";
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
         if (table[i].code == code)
             return table[i].words;
@@ -162,15 +165,24 @@ static int set_interest(CURL *easy, curl_socket_t fd, int what, void *arg, void 
 
 // ---- what comes ----------------------------------------------------------------------------------------------------
 
+// The blank line behind a head that is not an interim one.
+static bool is_last_line(const struct http_answer *answer, const char *bytes, size_t len)
+{
+    return answer->status / 100 != 1 && len && (bytes[0] == '\r' || bytes[0] == '\n');
+}
+
 static size_t on_head(char *bytes, size_t size, size_t count, void *arg)
 {
     struct http_exchange *exchange = arg;
     size_t len = size * count;
     exchange->head_bytes += len;
     exchange->is_head_over = exchange->head_bytes > HTTP_HEAD_MAX_BYTES;
-    if (exchange->is_head_over)
+    exchange->is_coded = http_field_is_coding(bytes, len); // libcurl would decompress it, asked for or not
+    if (exchange->is_head_over || exchange->is_coded)
         return 0;
-    http_answer_field(&exchange->answer, bytes, len);
+    if (!exchange->is_head_done)
+        http_answer_field(&exchange->answer, bytes, len);
+    exchange->is_head_done |= is_last_line(&exchange->answer, bytes, len);
     return len;
 }
 

@@ -165,6 +165,12 @@ static void take_retry(struct http_answer *answer, const char *value)
         answer->retry_after_s = seconds;
 }
 
+bool http_field_is_coding(const char *bytes, size_t len)
+{
+    CLEANUP_FREE char *coding = value_of("Transfer-Encoding", bytes, len, HTTP_TYPE_BYTES);
+    return coding && strcasecmp(coding, "chunked") != 0 && strcasecmp(coding, "identity") != 0;
+}
+
 void http_answer_field(struct http_answer *answer, const char *bytes, size_t len)
 {
     static const struct {

@@ -22,3 +22,5 @@ void http_sockets_close(struct http_sockets *sockets); // unwatches what is left
 
 // One line of a head: the status line, or a field.
 void http_answer_field(struct http_answer *answer, const char *bytes, size_t len);
+// Is the line a Transfer-Encoding that compresses?
+bool http_field_is_coding(const char *bytes, size_t len);

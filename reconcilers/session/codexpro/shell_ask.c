@@ -19,11 +19,11 @@ struct shell_ask {
     bool makes_directory;
     shell_reply_fn fn;
     void *arg;
-    int64_t call; // of the host; 0: waits for the directory, or for `failed`
+    int64_t call; // of the host; 0: waits for the directory, or for a timer
     char nonce[SHELL_NONCE_SIZE];
     char *dir; // of this call
     int attempts;
-    struct loop_timer *failed;
+    struct loop_timer *failed, *paused;
     struct error error;
 };
 
@@ -76,6 +76,7 @@ static void ask_free(struct shell_ask *ask)
     if (ask->call > 0)
         ask->shell->host.abandon(ask->shell->host.arg, ask->call);
     loop_cancel(ask->failed);
+    loop_cancel(ask->paused);
     free(ask->operation);
     free(ask->arguments);
     free(ask->cwd);
@@ -131,6 +132,13 @@ static void run(struct shell_ask *ask)
         ask->call = 0;
         ask->failed = loop_after(shell->host.loop, 0, fail_now, ask);
     }
+}
+
+static void go_on(void *arg)
+{
+    struct shell_ask *ask = arg;
+    ask->paused = NULL;
+    run(ask);
 }
 
 static void lost_directory(struct shell_ask *ask)
@@ -195,7 +203,10 @@ struct shell_ask *shell_ask(struct shell *shell, const struct shell_order *order
                               .fn = fn,
                               .arg = arg};
     LIST_INSERT_HEAD(&shell->asks, ask, link);
-    run(ask);
+    if (order->pause_ms)
+        ask->paused = loop_after(shell->host.loop, order->pause_ms, go_on, ask);
+    else
+        run(ask);
     return ask;
 }
 
@@ -207,7 +218,7 @@ void shell_ask_drop(struct shell_ask *ask)
 
 static bool waits_for_directory(const struct shell_ask *ask)
 {
-    return !ask->call && !ask->failed;
+    return !ask->call && !ask->failed && !ask->paused;
 }
 
 void shell_prepared(struct shell *shell, const struct error *err)

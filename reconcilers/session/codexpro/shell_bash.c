@@ -200,13 +200,14 @@ static void looked(void *arg, const struct shell_reply *reply, const struct erro
         shell_answer(request, session_take_snapshot(session, &window, max_bytes_of(request)));
 }
 
-static struct shell_ask *ask_read(struct shell_session *session, size_t max_bytes, const char *wait, int64_t wait_ms, shell_reply_fn fn,
-                                  void *arg)
+static struct shell_ask *ask_read(struct shell_session *session, size_t max_bytes, const char *wait, int64_t wait_ms, int64_t pause_ms,
+                                  shell_reply_fn fn, void *arg)
 {
     CLEANUP_FREE char *arguments =
         mem_format("%s %llu %llu %zu %s %lld.%03lld", session->program.id, (unsigned long long)session->pos, (unsigned long long)session->seen,
                    max_bytes + 8, wait, (long long)(wait_ms / 1000), (long long)(wait_ms % 1000));
-    return shell_ask(session->shell, &(struct shell_order){.operation = "read_bash", .arguments = arguments, .wait_ms = wait_ms}, fn, arg);
+    const struct shell_order order = {.operation = "read_bash", .arguments = arguments, .wait_ms = wait_ms, .pause_ms = pause_ms};
+    return shell_ask(session->shell, &order, fn, arg);
 }
 
 static void cancel_look(struct shell_request *request)
@@ -217,7 +218,7 @@ static void cancel_look(struct shell_request *request)
 static void look(struct shell_request *request)
 {
     request->cancel = cancel_look;
-    request->ask = ask_read(request->context, max_bytes_of(request), "none", 0, looked, request);
+    request->ask = ask_read(request->context, max_bytes_of(request), "none", 0, 0, looked, request);
 }
 
 // ---- waits -----------------------------------------------------------------------------------------------------------
@@ -235,7 +236,7 @@ static void leave_waits(struct shell_request *request)
     request->cancel = NULL;
 }
 
-static void pump(struct shell_session *session);
+static void pump(struct shell_session *session, int64_t pause_ms);
 
 // Its time is up and the sandbox has not said so.
 static void wait_is_late(void *arg)
@@ -245,7 +246,7 @@ static void wait_is_late(void *arg)
     request->timer = NULL;
     leave_waits(request);
     look(request);
-    pump(session);
+    pump(session, 0);
 }
 
 static void fail_waits(struct shell_session *session, const struct error *err)
@@ -286,12 +287,12 @@ static void waited(void *arg, const struct shell_reply *reply, const struct erro
         serve_waits(session, &window);
         if (!session_has_readable(session, &window)) // new bytes are not always a new character
             session->seen = window.start + window.len > session->seen ? window.start + window.len : session->seen;
-        pump(session);
+        pump(session, SHELL_PAUSE_MS);
     }
 }
 
 // One wait of a session is in the sandbox at a time. It goes on when its request is cancelled: the next one takes it over.
-static void pump(struct shell_session *session)
+static void pump(struct shell_session *session, int64_t pause_ms)
 {
     struct shell_request *first = TAILQ_FIRST(&session->waits);
     if (!first || (session->waiting && (session->waits_for_output || !wants_output(first))))
@@ -301,7 +302,7 @@ static void pump(struct shell_session *session)
     session->waits_for_output = wants_output(first);
     session->waiting_until = first->until;
     session->waiting = ask_read(session, SESSION_READ_BYTES, session->waits_for_output ? "output" : "exit", left_ms > 50 ? left_ms : 50,
-                                waited, session);
+                                pause_ms, waited, session);
 }
 
 static void add_wait(struct shell_session *session, struct shell_request *request, int64_t wait_ms)
@@ -309,7 +310,7 @@ static void add_wait(struct shell_session *session, struct shell_request *reques
     request->until.ms = now(session->shell).ms + wait_ms;
     request->cancel = leave_waits;
     TAILQ_INSERT_TAIL(&session->waits, request, wait);
-    pump(session);
+    pump(session, 0);
     bool ends_with_it = session->waiting_until.ms <= request->until.ms;
     request->timer = loop_after(session->shell->host.loop, wait_ms + (ends_with_it ? LATE_MS : 0), wait_is_late, request);
 }

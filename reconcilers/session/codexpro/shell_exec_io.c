@@ -11,7 +11,7 @@
 
 // ---- reading -------------------------------------------------------------------------------------------------------
 
-static void read_more(struct shell_exec *exec);
+static void read_more(struct shell_exec *exec, int64_t pause_ms);
 
 struct piece { // of one stream
     const char *bytes;
@@ -84,17 +84,17 @@ static void looked(void *arg, const struct shell_reply *reply, const struct erro
     if (pieces[0].len || pieces[1].len || is_finished || clock_boot(loop_clock(exec->shell->host.loop)).ms >= exec->reader->until.ms)
         answer_read(exec, pieces, is_finished, code);
     else
-        read_more(exec);
+        read_more(exec, SHELL_PAUSE_MS);
 }
 
-static void read_more(struct shell_exec *exec)
+static void read_more(struct shell_exec *exec, int64_t pause_ms)
 {
     int64_t left_ms = exec->reader->until.ms - clock_boot(loop_clock(exec->shell->host.loop)).ms;
     CLEANUP_FREE char *wait = left_ms > 0 ? mem_format("%lld.%03lld", (long long)(left_ms / 1000), (long long)(left_ms % 1000)) : mem_strdup("0");
     CLEANUP_FREE char *arguments = mem_format("%s %llu %llu %d %s", exec->program.id, (unsigned long long)exec->pos[0],
                                               (unsigned long long)exec->pos[1], READ_BYTES, wait);
-    exec->reading = shell_ask(exec->shell, &(struct shell_order){.operation = "read_exec", .arguments = arguments, .wait_ms = left_ms > 0 ? left_ms : 0},
-                              looked, exec);
+    const struct shell_order order = {.operation = "read_exec", .arguments = arguments, .wait_ms = left_ms > 0 ? left_ms : 0, .pause_ms = pause_ms};
+    exec->reading = shell_ask(exec->shell, &order, looked, exec);
 }
 
 static void cancel_read(struct shell_request *request)
@@ -121,7 +121,7 @@ void shell_exec_read(struct shell_request *request)
     request->context = exec;
     request->cancel = cancel_read;
     request->until.ms = clock_boot(loop_clock(exec->shell->host.loop)).ms + wait_ms;
-    read_more(exec);
+    read_more(exec, 0);
 }
 
 // ---- writing -------------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ static void close_input(struct shell_exec *exec, const char *why)
         end_first_write(exec, &err);
 }
 
-static void write_more(struct shell_exec *exec);
+static void write_more(struct shell_exec *exec, int64_t pause_ms);
 
 static void fed(struct shell_exec *exec)
 {
@@ -157,14 +157,14 @@ static void fed(struct shell_exec *exec)
     exec->piece++;
     write->sent += exec->piece_bytes;
     if (write->sent < write->len) {
-        write_more(exec);
+        write_more(exec, 0);
         return;
     }
     end_first_write(exec, NULL);
     if (is_eof)
         close_input(exec, "the input was closed before");
     else
-        write_more(exec);
+        write_more(exec, 0);
 }
 
 // To close what a program has stopped reading, or has ended without reading, is no failure.
@@ -185,14 +185,14 @@ static void written(void *arg, const struct shell_reply *reply, const struct err
     else if (shell_reply_is(reply, "fed"))
         fed(exec);
     else if (shell_reply_is(reply, "pending"))
-        write_more(exec);
+        write_more(exec, SHELL_PAUSE_MS);
     else if (shell_reply_is(reply, "broken"))
         note_unread(exec);
     else
         close_input(exec, "the sandbox did not take the input");
 }
 
-static void write_more(struct shell_exec *exec)
+static void write_more(struct shell_exec *exec, int64_t pause_ms)
 {
     struct shell_exec_write *write = TAILQ_FIRST(&exec->writes);
     if (!write || exec->writing)
@@ -203,8 +203,8 @@ static void write_more(struct shell_exec *exec)
     CLEANUP_FREE char *arguments =
         mem_format("%s %lld %d %s %d", exec->program.id, (long long)exec->piece, write->is_eof && left <= SHELL_PIECE_BYTES,
                    exec->piece_bytes ? json_string_value(text) : "-", FEED_WAIT_S);
-    exec->writing = shell_ask(
-        exec->shell, &(struct shell_order){.operation = "write_exec", .arguments = arguments, .wait_ms = FEED_WAIT_S * 1000}, written, exec);
+    const struct shell_order order = {.operation = "write_exec", .arguments = arguments, .wait_ms = FEED_WAIT_S * 1000, .pause_ms = pause_ms};
+    exec->writing = shell_ask(exec->shell, &order, written, exec);
 }
 
 static void add_write(struct shell_exec *exec, struct shell_request *request, char *bytes, size_t len)
@@ -236,7 +236,7 @@ void shell_exec_write(struct shell_request *request)
         return;
     }
     add_write(exec, request, TAKE_PTR(bytes), len);
-    write_more(exec);
+    write_more(exec, 0);
 }
 
 // ---- the end -------------------------------------------------------------------------------------------------------

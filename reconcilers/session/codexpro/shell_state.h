@@ -9,6 +9,7 @@
 #define SHELL_PIECE_BYTES 48000     // of what travels into the sandbox in one call: 64,000 letters of base64
 #define SHELL_COMMAND_MAX_BYTES 131071 // the longest argument of a program on Linux
 #define SHELL_NONCE_SIZE 17
+#define SHELL_PAUSE_MS 50 // a server that answers waits at once must not make us spin
 #define SHELL_WORDS_MAX 16
 #define SHELL_BLOCKS_MAX 2
 
@@ -39,6 +40,7 @@ struct shell_order {
     const char *operation, *arguments; // copied; words without anything that bash would see
     const char *cwd;                   // NULL: the workspace
     int64_t wait_ms;                   // what the operation itself may take
+    int64_t pause_ms;                  // before it is asked: SHELL_PAUSE_MS where an answer without news makes it come again
     bool makes_directory;              // the directory may be made anew if it was removed
 };
 struct shell_ask *shell_ask(struct shell *shell, const struct shell_order *order, shell_reply_fn fn, void *arg);
