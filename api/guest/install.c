@@ -1,4 +1,5 @@
 #include "api/guest/install.h"
+#include "api/guest/flush.h"
 #include "api/guest/tool.h"
 #include "controller/base/memory.h"
 #include "controller/base/random.h"
@@ -8,12 +9,14 @@
 #include <string.h>
 
 #define CHUNK_BYTES 65536
+#define BATCH_FILES 64 // open at the same time, and flushed together
 
 enum step_state { STEP_NONE, STEP_STAGED, STEP_DONE };
 
 struct step {
     const struct install_item *item;
     enum step_state state;
+    int fd;                    // of temp until it is flushed, or -1
     char temp[40], backup[44]; // beside the target: the new content, and after STEP_DONE the old one
 };
 
@@ -61,20 +64,27 @@ static int keep_attributes(int fd, const struct install_item *item)
     return fchmod(fd, item->mode & (is_owner_same ? 07777 : 0777));
 }
 
-static int write_temp(int dir, const struct step *step)
+static void close_temp(struct step *step)
+{
+    if (step->fd >= 0)
+        close(step->fd);
+    step->fd = -1;
+}
+
+static int write_temp(int dir, struct step *step)
 {
     mode_t mode = step->item->before ? 0600 : step->item->mode;
     CLEANUP_CLOSE int fd =
         openat(dir, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return -1;
-    if (copy_from(fd, step->item) < 0) {
+    if (copy_from(fd, step->item) < 0 || keep_attributes(fd, step->item) < 0) {
         int number = errno;
         unlinkat(dir, step->temp, 0);
         errno = number;
         return -1;
     }
-    sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); // begins to write; flush waits for it
+    step->fd = TAKE_FD(fd);
     return 0;
 }
 
@@ -114,17 +124,29 @@ static int stage(struct install *install, struct step *step, struct error *err)
     return 0;
 }
 
-// All are written before the first is flushed: the file system then commits them together.
-static int flush(struct install *install, const struct step *step, struct error *err)
+// All of a batch are written before the first is flushed: the file system then commits them together.
+static int flush_batch(struct step *steps, size_t count, struct error *err)
 {
-    const char *name;
-    if (step->state != STEP_STAGED)
-        return 0;
-    CLEANUP_CLOSE int dir = open_parent(install, step, &name);
-    CLEANUP_CLOSE int fd =
-        dir < 0 ? -1 : openat(dir, step->temp, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || keep_attributes(fd, step->item) < 0 || (fsync(fd) < 0 && errno != EINVAL))
-        return guest_tool_fail_errno(err, errno, "fsync '%s'", step->item->path);
+    int fds[BATCH_FILES];
+    for (size_t i = 0; i < count; i++)
+        fds[i] = steps[i].fd;
+    size_t failed = flush_files(fds, count);
+    int number = errno;
+    for (size_t i = 0; i < count; i++)
+        close_temp(&steps[i]);
+    return failed < count ? guest_tool_fail_errno(err, number, "fsync '%s'", steps[failed].item->path) : 0;
+}
+
+static int stage_all(struct install *install, struct error *err)
+{
+    for (size_t first = 0; first < install->count; first += BATCH_FILES) {
+        size_t count = install->count - first < BATCH_FILES ? install->count - first : BATCH_FILES;
+        for (size_t i = first; i < first + count; i++)
+            if (stage(install, &install->steps[i], err) < 0)
+                return -1;
+        if (flush_batch(&install->steps[first], count, err) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -286,6 +308,8 @@ static void finish(struct install *install)
 
 static void free_install(struct install *install)
 {
+    for (size_t i = 0; i < install->count; i++)
+        close_temp(&install->steps[i]);
     for (size_t i = 0; i < install->made_count; i++)
         free(install->made[i]);
     free(install->made);
@@ -298,13 +322,9 @@ int install_all(const struct workspace *workspace, const struct install_item *it
     CLEANUP(free_install)
     struct install install = {
         .workspace = workspace, .steps = mem_alloc((count + 1) * sizeof(struct step)), .count = count};
-    int result = 0;
     for (size_t i = 0; i < count; i++)
-        install.steps[i].item = &items[i];
-    for (size_t i = 0; !result && i < count; i++)
-        result = stage(&install, &install.steps[i], err);
-    for (size_t i = 0; !result && i < count; i++)
-        result = flush(&install, &install.steps[i], err);
+        install.steps[i] = (struct step){.item = &items[i], .fd = -1};
+    int result = stage_all(&install, err);
     for (size_t i = 0; !result && i < count; i++)
         result = commit(&install, &install.steps[i], err);
     if (result < 0) {

@@ -1,6 +1,6 @@
 // apply_patch: one unified diff, whole or not at all.
 #include "api/guest/command.h"
-#include "api/guest/patch_scratch.h"
+#include "api/guest/patch_direct.h"
 #include "api/guest/text_file.h"
 #include "controller/base/memory.h"
 #include <ctype.h>
@@ -66,12 +66,14 @@ static int open_patch(const char *patch, size_t len, struct error *err)
 static int run_git(struct tool_call *call, const struct patch_scratch *scratch, int patch_fd,
                    struct command_result *result, struct error *err)
 {
-    static const char *const argv[] = {"git", "apply", "--whitespace=nowarn", "-", NULL};
+    static const char *const argv[] = {
+        "git", "-c", "core.attributesFile=/dev/null", "apply", "--whitespace=nowarn", "-", NULL};
     static const char *const env[] = {"GIT_DIR=../" PATCH_GIT_DIR,
                                       "GIT_WORK_TREE=.",
                                       "GIT_CONFIG_NOSYSTEM=1",
                                       "GIT_CONFIG_SYSTEM=/dev/null",
                                       "GIT_CONFIG_GLOBAL=/dev/null",
+                                      "GIT_ATTR_NOSYSTEM=1",
                                       "LC_ALL=C",
                                       NULL};
     struct command_spec spec = {.argv = argv,
@@ -107,6 +109,9 @@ static int apply(struct tool_call *call, const struct patch_names *names, const 
     if (patch_scratch_add_names(&scratch, call->workspace, names, err) < 0)
         return -1;
     CLEANUP_TEXT_FILE_LOCKS struct text_file_locks locks = lock_files(&scratch);
+    int direct = patch_direct_apply(&scratch, call->workspace, patch, len, ret_changed, err);
+    if (direct)
+        return direct < 0 ? -1 : 0;
     CLEANUP_CLOSE int patch_fd = open_patch(patch, len, err);
     if (patch_fd < 0 || patch_scratch_fill(&scratch, call->workspace, tmp ? tmp : "/tmp", err) < 0 ||
         run_git(call, &scratch, patch_fd, result, err) < 0)
