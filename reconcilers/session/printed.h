@@ -15,7 +15,6 @@ struct printed {
     void (*ended)(void *arg); // once, at its end; may stop it. NULL allowed
     void *arg;
 };
-#define PRINTED_INIT {.fd = -1}
 
 // Takes fd; -1: there is nothing to read. The lines go to `last`, borrowed until the stop.
 void printed_start(struct printed *printed, struct loop *loop, int fd, struct last_lines *last, void (*ended)(void *arg), void *arg);

@@ -59,7 +59,10 @@ int shell_blame(const json_t *result, struct error *err)
 {
     const json_t *content = json_object_get(result, "structuredContent"), *errors = json_object_get(content, "stderr");
     const char *signal = json_get_text(content, "signal"), *said = json_is_string(errors) ? json_string_value(errors) : "";
-    CLEANUP_FREE char *text = utf8_to_printable(said, utf8_cut(said, strnlen(said, 200)), false);
+    size_t len = strnlen(said, 200);
+    while (len && said[len - 1] == '\n')
+        len--;
+    CLEANUP_FREE char *text = utf8_to_printable(said, utf8_cut(said, len), false);
     if (signal)
         return error_set(err, ERROR_UNAVAILABLE, "try again; look with another command what loads the sandbox",
                          "Bash in the sandbox was ended by %.20s before it answered%s%s", signal, *text ? ": " : "", text);
