@@ -117,6 +117,30 @@ static void a_wall_clock_that_steps_back_expires_nothing(void **state)
     assert_string_equal(world_word(fx, sandbox->meta.uid), "running");
 }
 
+static void an_hour_that_the_wall_clock_jumps_harms_no_create_no_call_and_no_sandbox(void **state)
+{
+    struct world_fixture *fx = *state;
+    static const int64_t jumps[] = {HOUR_MS, -HOUR_MS, -HOUR_MS, HOUR_MS};
+    CLEANUP_RECORD struct record *old = world_create_running(fx);
+    struct error err = ERROR_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(jumps); i++) {
+        CLEANUP_JSON json_t *answer = NULL;
+        CLEANUP_RECORD struct record *made = NULL;
+        enum sandbox_outcome outcome;
+        struct sandbox_request request = {.principal = PRINCIPAL_MCP, .manager = "test"};
+        fake_driver_inject(fx->world.driver, FAKE_CREATE, FAKE_HANG, 1);
+        assert_ok(world_create(fx, &request, &outcome, &made, &err));
+        world_settle(fx);
+        clock_step_wall(fx->world.clock, jumps[i]); // in the middle of a create
+        fake_driver_release(fx->world.driver, FAKE_CREATE);
+        world_settle_until(fx, made->meta.uid, "running");
+        assert_ok(world_call(fx, old->meta.uid, "read", read_arguments(), &answer, &err));
+        world_advance(fx, 61 * 1000);
+        assert_string_equal(world_word(fx, old->meta.uid), "running");
+        assert_string_equal(world_word(fx, made->meta.uid), "running");
+    }
+}
+
 static void an_expiry_that_cannot_be_committed_keeps_the_sandbox(void **state)
 {
     struct world_fixture *fx = *state;
@@ -348,6 +372,7 @@ int main(void)
         LIFE_TEST(a_day_without_a_call_ends_a_sandbox),
         LIFE_TEST(a_call_that_fails_counts_and_looking_does_not),
         LIFE_TEST(a_wall_clock_that_steps_back_expires_nothing),
+        LIFE_TEST(an_hour_that_the_wall_clock_jumps_harms_no_create_no_call_and_no_sandbox),
         LIFE_TEST(an_expiry_that_cannot_be_committed_keeps_the_sandbox),
         LIFE_TEST(creating_again_on_a_workspace_returns_the_running_one),
         LIFE_TEST(an_identical_request_joins_the_one_in_progress_and_a_later_one_does_not),
