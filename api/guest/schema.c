@@ -205,11 +205,13 @@ static void check_integer(const struct tool_arg *arg, json_t *args, const char *
 static void check_list(const struct tool_arg *arg, const json_t *value, const char *prefix,
                        struct buffer *problems)
 {
-    bool is_good = json_is_array(value);
-    for (size_t i = 0; is_good && i < json_array_size(value); i++)
-        is_good = json_is_string(json_array_get(value, i));
-    if (!is_good)
+    if (!json_is_array(value))
         add_problem(problems, prefix, arg->name, "Expected an array of strings");
+    for (size_t i = 0; i < json_array_size(value) && !problems->is_over; i++) {
+        CLEANUP_FREE char *name = mem_format("%s[%zu]", arg->name, i);
+        if (!json_is_string(json_array_get(value, i)))
+            add_problem(problems, prefix, name, "Expected a string");
+    }
 }
 
 static void fill_default(const struct tool_arg *arg, json_t *args)
@@ -258,13 +260,19 @@ static bool is_known(const struct tool_arg *table, const char *name)
     return false;
 }
 
-static void check_args(const struct tool_arg *table, json_t *args, const char *prefix,
-                       struct buffer *problems)
+// The contract drops them without a word, although the schemas say additionalProperties: false.
+static void drop_unknown(const struct tool_arg *table, json_t *args)
 {
     const char *name;
     json_t *value;
-    json_object_foreach(args, name, value) if (!is_known(table, name))
-        add_problem(problems, prefix, name, "Unknown argument");
+    void *next;
+    json_object_foreach_safe(args, next, name, value) if (!is_known(table, name)) json_object_del(args, name);
+}
+
+static void check_args(const struct tool_arg *table, json_t *args, const char *prefix,
+                       struct buffer *problems)
+{
+    drop_unknown(table, args);
     for (const struct tool_arg *arg = table; arg && arg->name; arg++)
         check_arg(arg, args, prefix, problems);
 }
@@ -276,7 +284,7 @@ int guest_tool_check_args(const struct tool *tool, const json_t *args, json_t **
     check_args(tool->args, copy, "", &problems);
     if (problems.len || problems.is_over) {
         *ret_problem =
-            mem_strdup(problems.len ? buffer_text(&problems) : "too many unknown arguments at arguments");
+            mem_strdup(problems.len ? buffer_text(&problems) : "too many misfits at arguments");
         return -1;
     }
     *ret_args = TAKE_PTR(copy);

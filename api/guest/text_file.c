@@ -70,7 +70,7 @@ static void decode(struct buffer *bytes, struct text_file *file)
     text_sha256(file->text, file->len, file->sha256);
 }
 
-int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb, struct text_file *ret,
+int text_file_read(int fd, const char *path, size_t max_bytes, struct text_file *ret,
                    struct error *err)
 {
     struct text_file file = {0};
@@ -89,7 +89,7 @@ int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb,
                    ? guest_tool_fail(err, NULL, "File is too large (it grows). Limit: %zu bytes.", max_bytes)
                    : guest_tool_fail_errno(err, errno, "read '%s'", path);
     if (text_is_binary(buffer_text(&bytes), bytes.len))
-        return guest_tool_fail(err, "use bash", "Refusing to %s binary file.", verb);
+        return guest_tool_fail(err, "use bash", "Refusing to read binary file.");
     decode(&bytes, &file);
     *ret = file;
     return 0;

@@ -16,10 +16,9 @@ struct text_file {
 void text_file_free(struct text_file *file);
 #define CLEANUP_TEXT_FILE CLEANUP(text_file_free)
 
-// Reads the opened regular file; "File is too large" over max_bytes; verb is for "Refusing to VERB binary
-// file.".
-int text_file_read(int fd, const char *path, size_t max_bytes, const char *verb, struct text_file *ret,
-                   struct error *err);
+// Reads the opened regular file; "File is too large" over max_bytes, "Refusing to read binary file." with a
+// NUL in it.
+int text_file_read(int fd, const char *path, size_t max_bytes, struct text_file *ret, struct error *err);
 
 // One writer of a file at a time in this process: take it before reading what is to be replaced.
 struct text_file_lock {

@@ -130,8 +130,10 @@ static void set_result(struct tool_call *call, const struct patch_names *names, 
         buffer_format(&text, "%s %s", i ? "," : "", names->names[i]);
     }
     json_object_set_new(to, "paths", paths);
-    json_object_set_new(to, "stdout", json_from_bytes(result->out.data, result->out.len));
-    json_object_set_new(to, "stderr", json_from_bytes(result->errors.data, result->errors.len));
+    // Without data where git was not needed.
+    json_object_set_new(to, "stdout", json_from_bytes(result->out.len ? result->out.data : "", result->out.len));
+    json_object_set_new(to, "stderr",
+                        json_from_bytes(result->errors.len ? result->errors.data : "", result->errors.len));
     json_object_set_new(to, "additions", json_integer((json_int_t)names->additions));
     json_object_set_new(to, "deletions", json_integer((json_int_t)names->deletions));
     json_object_set_new(to, "changed", json_boolean(is_changed));

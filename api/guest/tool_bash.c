@@ -275,6 +275,19 @@ static int spawn(struct run *run, const char *command, int cwd_fd, struct error 
                            : guest_tool_fail_errno(err, number, "spawn /bin/bash");
 }
 
+// A directory that is not there fails in the words that clients know of a spawn.
+static int reword_cwd(struct error *err, const char *cwd)
+{
+    static const struct {
+        const char *begins, *word;
+    } words[] = {{"Error: ENOENT", "spawn /bin/bash ENOENT"}, {"Error: ENOTDIR", "spawn ENOTDIR"}};
+    for (size_t i = 0; err && i < ARRAY_LEN(words); i++)
+        if (strncmp(err->message, words[i].begins, strlen(words[i].begins)) == 0)
+            return error_set(err, err->code, "name a directory that is there", "Error: %s: cwd %.200s",
+                             words[i].word, cwd);
+    return -1;
+}
+
 static int begin(struct request *request, const json_t *call_args, struct error *err)
 {
     const json_t *command = json_object_get(call_args, "command"), *cwd = json_object_get(call_args, "cwd");
@@ -286,7 +299,7 @@ static int begin(struct request *request, const json_t *call_args, struct error 
         return guest_tool_fail_type(err, "The argument 'command' must be a string without null bytes");
     if (workspace_open_place(&request->guest->workspace, json_string_value(cwd), json_string_length(cwd),
                              O_RDONLY | O_DIRECTORY, &place, err) < 0)
-        return -1;
+        return reword_cwd(err, json_string_value(cwd));
     struct run *run = mem_alloc(sizeof(*run));
     run->request = request;
     run->started = boot_time_now();

@@ -72,7 +72,7 @@ static int edit_file(struct tool_call *call, const struct place *place, int fd, 
                      struct error *err)
 {
     CLEANUP_TEXT_FILE struct text_file before = {0};
-    if (text_file_read(fd, place->path, TEXT_MAX_WRITE_BYTES, "edit", &before, err) < 0 ||
+    if (text_file_read(fd, place->path, TEXT_MAX_WRITE_BYTES, &before, err) < 0 ||
         text_file_check_hash(call->args, &before, place->path, err) < 0)
         return -1;
     // Decoding replaced its bad bytes; writing that back would damage lines that nobody meant.

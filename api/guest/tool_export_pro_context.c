@@ -127,7 +127,7 @@ static void add_bridge_file(struct export *export, int dir, const char *path)
     struct error err = ERROR_INIT;
     if (bridge_open_file(dir, path, O_RDONLY, &fd, &err) == 0 && fd < 0)
         return;
-    if (fd < 0 || text_file_read(fd, path, MAX_BRIDGE_BYTES, "read", &file, &err) < 0) {
+    if (fd < 0 || text_file_read(fd, path, MAX_BRIDGE_BYTES, &file, &err) < 0) {
         bundle_format(&export->bundle, "\n### %s\n\n[unreadable: %s]\n", path, err.message);
     } else if (file.len) {
         bundle_format(&export->bundle, "\n### %s\n\n", path);
@@ -158,7 +158,7 @@ static int read_numbered(struct export *export, const char *path, struct buffer 
     CLEANUP_TEXT_FILE struct text_file file = {0};
     CLEANUP(text_lines_free) struct text_lines lines = {0};
     if (workspace_open_place(export->call->workspace, path, strlen(path), O_RDONLY, &place, err) < 0 ||
-        text_file_read(place.fd, path, limit(export, "max_file_bytes", TEXT_MAX_READ_BYTES), "read", &file,
+        text_file_read(place.fd, path, limit(export, "max_file_bytes", TEXT_MAX_READ_BYTES), &file,
                        err) < 0)
         return -1;
     text_split(file.text, file.len, &lines);

@@ -126,7 +126,7 @@ static int read_present(int dir, struct text_file *ret, struct error *err)
     CLEANUP_CLOSE int fd = -1;
     if (bridge_open_file(dir, BRIDGE_PLAN, O_RDONLY, &fd, err) < 0)
         return -1;
-    return fd < 0 ? 0 : text_file_read(fd, BRIDGE_PLAN, TEXT_MAX_WRITE_BYTES, "append to", ret, err);
+    return fd < 0 ? 0 : text_file_read(fd, BRIDGE_PLAN, TEXT_MAX_WRITE_BYTES, ret, err);
 }
 
 static int write_plan(struct tool_call *call, const struct handoff *handoff, int dir, struct diff *ret,

@@ -122,7 +122,7 @@ static void set_languages(struct inspection *at)
     for (size_t i = 0; i < at->repo->count; i++)
         is_there[at->repo->files[i].class.language] = true;
     for (size_t i = 0; i < LANGUAGE_COUNT; i++) // they are in the order of their names
-        if (is_there[i])
+        if (is_there[i] && i != LANGUAGE_UNKNOWN)
             json_array_append_new(list, json_string(language_names[i]));
 }
 

@@ -159,6 +159,6 @@ const struct tool guest_tool_open_current_workspace = {
                    "commits, and on request its directory tree and skills.",
     .args = args,
     .fields = fields,
-    .hints = {0},
+    .hints = {.is_read_only = true},
     .run = run,
 };

@@ -50,7 +50,7 @@ static int read_numbered(struct tool_call *call, const struct place *place, stru
     json_int_t asked_end = json_get_int(call->args, "end_line", 0);
     bool is_range = start > 1 || asked_end > 0;
     CLEANUP_TEXT_FILE struct text_file file = {0};
-    if (text_file_read(place->fd, place->path, is_range ? TEXT_MAX_RANGE_BYTES : max_bytes, "read", &file,
+    if (text_file_read(place->fd, place->path, is_range ? TEXT_MAX_RANGE_BYTES : max_bytes, &file,
                        err) < 0)
         return -1;
     CLEANUP(text_lines_free) struct text_lines lines;

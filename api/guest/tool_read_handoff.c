@@ -26,7 +26,7 @@ static int add_file(const struct tool_call *call, const char *path, struct buffe
     CLEANUP(text_lines_free) struct text_lines lines = {0};
     if (workspace_open_place(call->workspace, path, strlen(path), O_RDONLY, &place, err) < 0)
         return err->code == ERROR_NOT_FOUND ? 1 : -1;
-    if (text_file_read(place.fd, path, MAX_FILE_BYTES, "read", &file, err) < 0)
+    if (text_file_read(place.fd, path, MAX_FILE_BYTES, &file, err) < 0)
         return -1;
     text_split(file.text, file.len, &lines);
     buffer_format(text, "\n--- %s ---\n", path);

@@ -39,7 +39,7 @@ static int replace(struct tool_call *call, const struct place *place, int fd, co
 {
     if (!json_get_bool(call->args, "overwrite", true))
         return guest_tool_fail(err, NULL, "File already exists and overwrite=false: %s", place->path);
-    if (text_file_read(fd, place->path, TEXT_MAX_WRITE_BYTES, "overwrite", before, err) < 0 ||
+    if (text_file_read(fd, place->path, TEXT_MAX_WRITE_BYTES, before, err) < 0 ||
         text_file_check_hash(call->args, before, place->path, err) < 0)
         return -1;
     return text_file_rewrite(fd, place->path, before, content, len, err);

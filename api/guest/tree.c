@@ -88,7 +88,10 @@ void tree_draw(int fd, const char *path, const struct tree_options *options, str
     buffer_append_text(&tree.text, path);
     if (strcmp(path, ".") != 0)
         buffer_append_char(&tree.text, '/');
-    draw_directory(&drawing, fd, 1);
+    size_t len = strlen(path);
+    bool is_ssh = len >= 4 && strcmp(path + len - 4, ".ssh") == 0 && (len == 4 || path[len - 5] == '/');
+    if (!is_ssh) // what lies below .ssh is blocked
+        draw_directory(&drawing, fd, 1);
     buffer_free(&drawing.prefix);
     if (tree.is_truncated)
         buffer_format(&tree.text, "\n...[tree truncated after %d entries]", tree.entries);

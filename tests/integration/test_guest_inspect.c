@@ -158,7 +158,7 @@ static void a_project_is_mapped(void **state)
     make_project(rig);
     CLEANUP_JSON json_t *result = inspect(rig, "{}");
     assert_texts(result, "languages",
-                 "[\"c\",\"go\",\"json\",\"markdown\",\"python\",\"typescript\",\"unknown\",\"yaml\"]");
+                 "[\"c\",\"go\",\"json\",\"markdown\",\"python\",\"typescript\",\"yaml\"]");
     assert_texts(result, "project_types", "[\"node\",\"native\"]");
     assert_texts(result, "entrypoints", "[\"src/index.ts\"]");
     assert_texts(result, "important_files", "[\"package.json\",\"README.md\"]");

@@ -181,7 +181,7 @@ static void argument_errors_name_the_argument_and_have_no_structure(void **state
         {"search", "{\"query\":\"x\",\"intent\":\"other\"}", "at intent"},
         {"write", "{\"path\":\"a\",\"content\":\"\",\"expected_sha256\":\"abc\"}", "at expected_sha256"},
         {"bash", "{\"command\":\"true\",\"timeout_ms\":999}", "at timeout_ms"},
-        {"bash", "{\"command\":\"true\",\"sandbox_id\":\"x\"}", "at sandbox_id"},
+        {"edit", "{\"path\":\"a\",\"old_text\":\"a\",\"unknown\":1}", "at new_text"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         json_t *args = json_loads(cases[i].args, 0, NULL);
