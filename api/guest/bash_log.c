@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define RESERVED_DESCRIPTORS 128 // of the process, for everything else
+
 void bash_log_init(struct bash_log *log)
 {
     *log = (struct bash_log){.memory = BUFFER_INIT(BASH_LOG_MEMORY_BYTES), .fd = -1};
@@ -62,10 +64,16 @@ static void append_to_file(struct bash_log *log, const char *bytes, size_t len)
     }
 }
 
+// The last descriptors are not for output: a guest without any could not even read a file.
 static int open_file(void)
 {
     int fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    return fd >= 0 ? fd : memfd_create("bash-log", MFD_CLOEXEC);
+    if (fd < 0)
+        fd = memfd_create("bash-log", MFD_CLOEXEC);
+    if (fd < sysconf(_SC_OPEN_MAX) - RESERVED_DESCRIPTORS)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static bool spill(struct bash_log *log)

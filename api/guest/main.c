@@ -1,14 +1,17 @@
 // chat2shell-guest: the tool server inside a sandbox, or its sudo.
 #include "api/guest/guest.h"
 #include "api/guest/sudo.h"
+#include "controller/base/guest_protocol.h"
 #include <fcntl.h>
 #include <jansson.h>
 #include <linux/close_range.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#define DESCRIPTORS (2 * GUEST_MAX_BASH_SESSIONS + 2048)
 #define EXIT_USAGE 2
 
 static const char usage[] =
@@ -70,6 +73,18 @@ static void fill_stdio(void)
         close(fd);
 }
 
+// A running Bash session holds one descriptor, with much unread output two: the usual limit of 1024 is too
+// low for as many sessions as there may be. Where the hard limit is low too, sessions are refused before
+// files are.
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS)
+        return;
+    limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void keep_memory_small(void)
 {
     mallopt(M_ARENA_MAX, 1);
@@ -91,7 +106,10 @@ int main(int argc, char **argv)
     if (!argc || parse_options(argv, &options))
         return EXIT_USAGE;
     fill_stdio();
-    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC); // whatever was inherited stays out of commands
+    // Whatever was inherited stays out of commands. Linux 5.10 lacks the flag: there children_spawn alone
+    // sees to it.
+    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+    raise_descriptor_limit();
     keep_memory_small();
     json_object_seed(0);
     struct error err = ERROR_INIT;

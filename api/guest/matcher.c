@@ -10,6 +10,8 @@
 #define DEPTH_LIMIT 10000
 #define HEAP_LIMIT_KIB 16384
 #define MAX_PATTERN_BYTES 20000
+#define JIT_STACK_MIN (32 * 1024)
+#define JIT_STACK_MAX (1024 * 1024)
 
 struct matcher {
     char *literal; // NULL: regex
@@ -17,6 +19,7 @@ struct matcher {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *limits;
+    pcre2_jit_stack *stack; // NULL: interpreted, or on the thread's own
 };
 
 void matcher_free(struct matcher **at)
@@ -28,8 +31,21 @@ void matcher_free(struct matcher **at)
     pcre2_code_free(matcher->code);
     pcre2_match_data_free(matcher->data);
     pcre2_match_context_free(matcher->limits);
+    if (matcher->stack)
+        pcre2_jit_stack_free(matcher->stack);
     free(matcher);
     *at = NULL;
+}
+
+// Where the kernel refuses memory that is written and executed, the pattern is interpreted: the limits hold
+// in both.
+static void compile_to_machine_code(struct matcher *matcher)
+{
+    if (pcre2_jit_compile(matcher->code, PCRE2_JIT_COMPLETE) < 0)
+        return;
+    matcher->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
+    if (matcher->stack)
+        pcre2_jit_stack_assign(matcher->limits, NULL, matcher->stack);
 }
 
 static int compile_regex(struct matcher *matcher, uint32_t options, const char *text, size_t len,
@@ -46,6 +62,7 @@ static int compile_regex(struct matcher *matcher, uint32_t options, const char *
     }
     matcher->data = pcre2_match_data_create(1, NULL);
     matcher->limits = pcre2_match_context_create(NULL);
+    compile_to_machine_code(matcher);
     pcre2_set_match_limit(matcher->limits, MATCH_LIMIT);
     pcre2_set_depth_limit(matcher->limits, DEPTH_LIMIT);
     pcre2_set_heap_limit(matcher->limits, HEAP_LIMIT_KIB);

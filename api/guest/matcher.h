@@ -1,5 +1,5 @@
-// Finds a text or a regular expression in lines. Patterns come from outside, so matching is bounded and not
-// compiled to machine code. One matcher serves one thread.
+// Finds a text or a regular expression in lines. Patterns come from outside, so matching is bounded; PCRE2 makes
+// machine code of them where it may. One matcher serves one thread.
 #pragma once
 #include "controller/base/error.h"
 #include <stdbool.h>

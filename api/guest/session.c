@@ -12,6 +12,7 @@
 #define READ_BYTES (64 * 1024)
 #define DRAIN_MAX_BYTES (1024 * 1024) // the largest pipe: what a process wrote before it ended is in there
 #define TIMEOUT_EXIT_CODE 124
+#define RESERVED_DESCRIPTORS 320 // of the process: for the other tools, and output that goes to files
 
 struct session *session_find(struct guest *guest, const char *id)
 {
@@ -120,6 +121,10 @@ static int spawn(struct session *session, const char *command, int cwd_fd, struc
         return error_errno(err, errno, "stop running commands", "cannot make a pipe");
     CLEANUP_CLOSE int write_fd = pipe_fds[1];
     session->pipe.fd = pipe_fds[0];
+    if (write_fd >= sysconf(_SC_OPEN_MAX) - RESERVED_DESCRIPTORS)
+        return error_set(err, ERROR_LIMIT, "stop some with bash_stop, or raise the limit of open files",
+                         "%d Bash commands are running, and the limit of open files leaves no room for more",
+                         guest->session_count - 1);
     fs_set_nonblocking(pipe_fds[0], true);
     char *argv[] = {(char *)"/bin/bash", (char *)"-lc", (char *)command, NULL};
     struct child_spec spec = {.program = argv[0],
@@ -190,7 +195,11 @@ void session_start_request(struct request *request)
     else if (make_room(guest, &err) < 0)
         request_fail(request, GUEST_ERROR_LIMIT, &err);
     else if (start(guest, id, command, place.fd, timeout_ms, &err) < 0)
-        request_fail(request, err.code == ERROR_TOO_LARGE ? RPC_INVALID_PARAMS : RPC_INTERNAL_ERROR, &err);
+        request_fail(request,
+                     err.code == ERROR_TOO_LARGE ? RPC_INVALID_PARAMS
+                     : err.code == ERROR_LIMIT   ? GUEST_ERROR_LIMIT
+                                                 : RPC_INTERNAL_ERROR,
+                     &err);
     else
         request_answer(request, json_object());
 }

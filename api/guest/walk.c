@@ -13,11 +13,14 @@
 #include <string.h>
 
 #define MAX_DEPTH 128
+#define KEEP_BYTES (256 * 1024) // of the buffer, from one file to the next
 
 struct walking {
     const struct walk_options *options;
     struct walk_result *result;
     int64_t deadline_ms;
+    struct buffer
+        bytes; // of the file at work: one buffer for all, or the kernel maps and clears pages for each
 };
 
 static bool should_stop(struct walking *walking)
@@ -27,9 +30,10 @@ static bool should_stop(struct walking *walking)
     return walking->result->is_out_of_time || atomic_load(walking->options->is_cancelled);
 }
 
-static int visit_text(struct walking *walking, const char *path, struct buffer *bytes, struct error *err)
+static int visit_text(struct walking *walking, const char *path, struct error *err)
 {
     struct walk_counts *counts = &walking->result->counts;
+    struct buffer *bytes = &walking->bytes;
     if (text_is_binary(buffer_text(bytes), bytes->len)) {
         counts->binary++;
         return 0;
@@ -41,6 +45,16 @@ static int visit_text(struct walking *walking, const char *path, struct buffer *
     counts->searched++;
     counts->bytes += bytes->len;
     return walking->options->visit(walking->options->context, &file, err);
+}
+
+// Asked for one byte more, a file that gives its size has ended; else it changes, or its size means nothing.
+static int read_bytes(int fd, struct buffer *bytes, off_t size, struct error *err)
+{
+    ssize_t n = size && size < WALK_MAX_FILE_BYTES
+                    ? read(fd, buffer_reserve(bytes, (size_t)size + 1), (size_t)size + 1)
+                    : 0;
+    bytes->len = n > 0 ? (size_t)n : 0;
+    return n > 0 && n == size ? 0 : fs_read_all(fd, bytes, err);
 }
 
 static int visit_file(struct walking *walking, const char *path, int fd, struct error *err)
@@ -55,12 +69,16 @@ static int visit_file(struct walking *walking, const char *path, int fd, struct 
         counts->unreadable++;
         return 0;
     }
-    CLEANUP(buffer_free) struct buffer bytes = BUFFER_INIT(WALK_MAX_FILE_BYTES);
-    if (meta.st_size > WALK_MAX_FILE_BYTES || fs_read_all(fd, &bytes, &read_error) < 0) {
+    walking->bytes.len = 0;
+    if (meta.st_size > WALK_MAX_FILE_BYTES ||
+        read_bytes(fd, &walking->bytes, meta.st_size, &read_error) < 0) {
         *(read_error.code && read_error.code != ERROR_TOO_LARGE ? &counts->unreadable : &counts->large) += 1;
         return 0;
     }
-    return visit_text(walking, path, &bytes, err);
+    int result = visit_text(walking, path, err);
+    if (walking->bytes.cap > KEEP_BYTES)
+        buffer_free(&walking->bytes);
+    return result;
 }
 
 static int walk_directory(struct walking *walking, int fd, const char *path,
@@ -145,11 +163,18 @@ static int walk_from(struct walking *walking, const char *path, size_t done,
     return walk_from(walking, path, (size_t)(rest - path) + strcspn(rest, "/"), &level, fd, err);
 }
 
+static void free_walking(struct walking *walking)
+{
+    buffer_free(&walking->bytes);
+}
+
 int walk_files(const struct walk_options *options, const struct place *place, struct walk_result *ret,
                struct error *err)
 {
     struct walk_result result = {0};
-    struct walking walking = {options, &result, boot_time_now().ms + WALK_MAX_MS};
+    CLEANUP(free_walking)
+    struct walking walking = {options, &result, boot_time_now().ms + WALK_MAX_MS,
+                              BUFFER_INIT(WALK_MAX_FILE_BYTES)};
     struct stat meta;
     if (fstat(place->fd, &meta) < 0)
         return guest_tool_fail_errno(err, errno, "stat '%s'", place->path);
