@@ -143,6 +143,19 @@ static void stop_sweep(void *arg)
 }
 
 // ---- start and stop ---------------------------------------------------------------------------------------
+// Who comes while the server stops is turned away here. The library's own way (MHD_quiesce_daemon) takes the listening socket out
+// of the epoll set on this thread and, at the same time, on its own, which aborts the process when the second one finds it gone.
+static enum MHD_Result may_connect(void *arg, const struct sockaddr *address, socklen_t len)
+{
+    (void)address;
+    (void)len;
+    struct http_server *server = arg;
+    pthread_mutex_lock(&server->lock);
+    bool is_stopping = server->is_stopping;
+    pthread_mutex_unlock(&server->lock);
+    return is_stopping ? MHD_NO : MHD_YES;
+}
+
 static struct MHD_Daemon *start_daemon(struct http_server *server)
 {
     const struct http_server_options *options = &server->options;
@@ -157,7 +170,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
         {MHD_OPTION_THREAD_POOL_SIZE, options->thread_count > 1 ? options->thread_count : 0, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
-    return MHD_start_daemon(flags, 0, NULL, NULL, http_exchange_access, server, MHD_OPTION_ARRAY, items,
+    return MHD_start_daemon(flags, 0, may_connect, server, http_exchange_access, server, MHD_OPTION_ARRAY, items,
                             MHD_OPTION_URI_LOG_CALLBACK, http_exchange_begin, server,
                             MHD_OPTION_NOTIFY_COMPLETED, http_exchange_completed, server,
                             MHD_OPTION_NOTIFY_CONNECTION, connection_changed, server, MHD_OPTION_END);
@@ -225,15 +238,12 @@ void http_server_stop(struct http_server *server)
         return;
     assert(!loop_is_current(server->options.loop));
     loop_call(server->options.loop, stop_sweep, server);
-    int fd = MHD_quiesce_daemon(server->daemon);
     pthread_mutex_lock(&server->lock);
     server->is_stopping = true;
     pthread_mutex_unlock(&server->lock);
     loop_call(server->options.loop, end_waits, server);
     drain(server);
-    MHD_stop_daemon(server->daemon);
-    if (fd >= 0)
-        close(fd);
+    MHD_stop_daemon(server->daemon); // closes the listening socket
     http_server_unref(server);
 }
 

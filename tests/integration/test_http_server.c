@@ -4,6 +4,7 @@
 #include "controller/base/socket.h"
 #include "tests/support/http_client.h"
 #include "tests/support/support.h"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -584,12 +585,44 @@ static void many_connections_at_once_are_all_answered(void **state)
     for (int i = 0; i < 16; i++)
         assert_int_equal(bad[i], 0);
 }
+#define STOPS 100
+
+static void *keep_connecting(void *arg)
+{
+    const _Atomic bool *is_over = arg;
+    while (!*is_over) {
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)fixture.port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        connect(fd, (struct sockaddr *)&at, sizeof(at)); // refused, reset or taken: all is well
+        close(fd);
+    }
+    return NULL;
+}
+
+static void a_server_stops_while_clients_keep_coming(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    _Atomic bool is_over = false;
+    pthread_t client;
+    assert_int_equal(pthread_create(&client, NULL, keep_connecting, &is_over), 0);
+    for (int i = 0; i < STOPS; i++) {
+        http_server_stop(fixture.server);
+        int fd = http_listen_tcp("127.0.0.1", fixture.port, &err);
+        assert_ok(fd);
+        start_on(fd, false, 2);
+    }
+    is_over = true;
+    pthread_join(client, NULL);
+}
+
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_request_is_answered_with_its_body_at_hand),
+        TEST(a_server_stops_while_clients_keep_coming),
         TEST(a_connection_carries_many_requests),
         TEST(a_kept_request_is_answered_later_from_another_thread),
         TEST(a_hang_up_of_a_waiting_client_is_told_once_and_the_late_answer_is_dropped),
