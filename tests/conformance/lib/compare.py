@@ -10,7 +10,7 @@ from contract import CONTRACT
 MAX_SHOWN, MAX_ITEMS = 160, 12
 IDS = re.compile(r"ws_[0-9a-z]{24,26}")
 INSTANTS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-VOLATILE = ("durationMs",)
+VOLATILE = ("durationMs", "key")  # a cache's key is the server's own
 ISSUE = re.compile(r" at ([^ \n]+)$", re.M)
 
 

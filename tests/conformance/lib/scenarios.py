@@ -1,5 +1,6 @@
 """The calls that two servers are sent. A scenario starts on a fresh copy of the made repository with a session of its own."""
 import os
+import shutil
 
 SCENARIOS = []
 
@@ -35,7 +36,7 @@ def put(name, data):
 
 
 def without_git(root):
-    os.rename(os.path.join(root, ".git"), os.path.join(root, "not-git"))
+    shutil.rmtree(os.path.join(root, ".git"))
 
 
 def changed(root):
