@@ -235,8 +235,11 @@ struct question {
 static void note_status(void *arg, const struct tunnel_status *status)
 {
     struct seen *seen = arg;
-    *seen = (struct seen){.state = status->state, .starts = status->starts, .restart_in_ms = status->restart_in_ms, .exit_code = status->exit_code,
-                          .is_confined = !status->not_confined};
+    seen->state = status->state;
+    seen->starts = status->starts;
+    seen->restart_in_ms = status->restart_in_ms;
+    seen->exit_code = status->exit_code;
+    seen->is_confined = !status->not_confined;
     snprintf(seen->reason, sizeof(seen->reason), "%s", status->reason ? status->reason : "");
     __atomic_store_n(&seen->is_answered, true, __ATOMIC_RELEASE);
 }
