@@ -1,4 +1,5 @@
 """Runs the scenarios on chat2shell-guest and on another server, and sorts what differs by the list of wanted differences."""
+import concurrent.futures
 import os
 import re
 import shutil
@@ -87,7 +88,9 @@ def find_root(url, token, named):
 
 def compare_scenario(scenario, ours, theirs, template):
     """Lines `SCENARIO #CALL TOOL PATH: what differs`."""
-    (left, left_files), (right, right_files) = ours.run(scenario, template), theirs.run(scenario, template)
+    with concurrent.futures.ThreadPoolExecutor(2) as both:
+        runs = [both.submit(side.run, scenario, template) for side in (ours, theirs)]
+        (left, left_files), (right, right_files) = (run.result() for run in runs)
     for number, (tool, _) in enumerate(scenario.calls, 1):
         for path, what in compare.differences(left[number - 1], right[number - 1]):
             yield f"{scenario.name} #{number} {tool} {path}: {what}"
