@@ -19,7 +19,7 @@ GOOD = {
     "edit": {"path": "a.txt", "old_text": "alpha", "new_text": "ALPHA"},
     "apply_patch": {"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-alpha\n+ALPHA\n needle\n"},
     "import_file": {"file": {"download_url": "https://example.org/x", "file_id": "file_1"}, "destination": "in.bin"}, "bash": {"command": "true"},
-    "show_changes": {}, "read_handoff": {}, "wait_for_handoff": {}, "export_pro_context": {}, "handoff_to_agent": {"plan": "Do it.\n"},
+    "show_changes": {}, "read_handoff": {}, "wait_for_handoff": {"max_wait_seconds": 1}, "export_pro_context": {}, "handoff_to_agent": {"plan": "Do it.\n"},
 }
 NEEDS_NETWORK = ("import_file",)  # without it: a failure, after the arguments were found good
 CATALOGUE = os.path.join(ROOT, "schemas/tools")
