@@ -45,10 +45,11 @@ static void watched(void *arg, uint32_t events)
     pthread_mutex_lock(&request->lock);
     struct loop_source *watch = request->watch;
     request->watch = NULL;
+    if (watch)
+        loop_unwatch(watch); // under the lock: an answer of the same instant may end the request, and its socket, once it has it
     pthread_mutex_unlock(&request->lock);
     if (!watch)
         return; // its owner is taking the watch away right now
-    loop_unwatch(watch);
     http_request_end_wait(request, 0, NULL);
     http_request_unref(request);
 }
