@@ -8,19 +8,6 @@
 #define MARKER_MAX 160
 #define MAX_TAIL 3 // bytes that a character may still lack or have
 
-// How many of the `have` bytes go out when `limit` is the aim. Below one character's length the limit gives
-// way, so that every read makes progress.
-static size_t choose_len(const char *bytes, size_t have, size_t limit, bool is_final)
-{
-    size_t len = have < limit ? have : limit;
-    if (is_final && len == have)
-        return len;
-    size_t cut = utf8_cut(bytes, len);
-    while (!cut && len < have)
-        cut = utf8_cut(bytes, ++len);
-    return cut || !is_final ? cut : have;
-}
-
 static size_t append_marker(struct session *session, struct buffer *out)
 {
     uint64_t dropped = bash_log_take_dropped(&session->log);
@@ -53,7 +40,7 @@ static json_t *take_output(struct session *session, size_t max_bytes)
     size_t have = bash_log_peek(&session->log, to, asked);
     if (have < (unread < asked ? unread : asked)) // its file cannot be read: say so once, as lost bytes
         session->log.dropped_bytes += unread, bash_log_consume(&session->log, unread), have = 0;
-    size_t len = choose_len(to, have, limit, session->has_exited && have == unread);
+    size_t len = utf8_cut_piece(to, have, limit, session->has_exited && have == unread);
     bash_log_consume(&session->log, len);
     return json_from_bytes(out.data, marker_len + len);
 }

@@ -186,3 +186,9 @@ void skills_scan(const struct workspace *workspace, const struct skills_options 
         scan_directory(&scan, places[i].dir, 0);
     }
 }
+
+const struct tool_field skill_entry_fields[] = {{"name", FIELD_STRING},
+                                                {"description", FIELD_STRING, .is_optional = true},
+                                                {"source", FIELD_STRING},
+                                                {"path", FIELD_STRING},
+                                                {NULL}};

@@ -1,5 +1,6 @@
 // SKILL.md files: instructions that a workspace or its user keeps for models. Worker threads only.
 #pragma once
+#include "api/guest/tool.h"
 #include "api/guest/workspace.h"
 #include "controller/base/json.h"
 #include <stdatomic.h>
@@ -33,3 +34,5 @@ void skills_free(struct skills *skills);
 // The SKILL.md itself, for reading; -1 and errno.
 int skills_open(const struct workspace *workspace, const struct skill *skill);
 json_t *skills_entry(const struct skill *skill); // name, description?, source, path
+
+extern const struct tool_field skill_entry_fields[]; // how a skill stands in a result

@@ -24,13 +24,8 @@ static const struct tool_arg args[] = {
     {NULL},
 };
 
-static const struct tool_field skill_fields[] = {{"name", FIELD_STRING},
-                                                 {"description", FIELD_STRING, .is_optional = true},
-                                                 {"source", FIELD_STRING},
-                                                 {"path", FIELD_STRING},
-                                                 {NULL}};
 static const struct tool_field fields[] = {
-    {"skill", FIELD_OBJECT, .fields = skill_fields},
+    {"skill", FIELD_OBJECT, .fields = skill_entry_fields},
     {"bytes", FIELD_INTEGER},
     {"total_bytes", FIELD_INTEGER},
     {"truncated", FIELD_BOOLEAN},

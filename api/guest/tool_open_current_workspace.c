@@ -20,12 +20,6 @@ static const struct tool_arg args[] = {
     {NULL},
 };
 
-static const struct tool_field skill_fields[] = {{"name", FIELD_STRING},
-                                                 {"description", FIELD_STRING, .is_optional = true},
-                                                 {"source", FIELD_STRING},
-                                                 {"path", FIELD_STRING},
-                                                 {NULL}};
-
 static const struct tool_field count_fields[] = {
     {"total", FIELD_INTEGER},  {"workspace", FIELD_INTEGER}, {"user", FIELD_INTEGER},
     {"plugin", FIELD_INTEGER}, {"other", FIELD_INTEGER},     {NULL},
@@ -36,7 +30,7 @@ static const struct tool_field fields[] = {
     {"agents_loaded", FIELD_BOOLEAN},
     {"agents_path", FIELD_STRING, .is_optional = true},
     {"skills", FIELD_STRINGS},
-    {"skill_inventory", FIELD_OBJECTS, .fields = skill_fields},
+    {"skill_inventory", FIELD_OBJECTS, .fields = skill_entry_fields},
     {"skill_counts", FIELD_OBJECT, .fields = count_fields},
     {"tree", FIELD_STRING, .is_optional = true},
     {"git_status", FIELD_STRING},

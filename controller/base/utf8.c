@@ -135,3 +135,14 @@ char *utf8_to_printable(const char *bytes, size_t len, bool keep_newlines)
     free(valid);
     return buffer_take_string(&out);
 }
+
+size_t utf8_cut_piece(const char *bytes, size_t have, size_t limit, bool is_final)
+{
+    size_t len = have < limit ? have : limit;
+    if (is_final && len == have)
+        return len;
+    size_t cut = utf8_cut(bytes, len);
+    while (!cut && len < have)
+        cut = utf8_cut(bytes, ++len);
+    return cut || !is_final ? cut : have;
+}

@@ -16,3 +16,7 @@ char *utf8_to_valid(const char *bytes, size_t len, size_t *ret_len);
 // Text for a person's terminal: control characters, DEL, C1, BiDi controls and zero-width characters become
 // \u00XX escapes (tab and newline too unless keep_newlines). Owned by the caller.
 char *utf8_to_printable(const char *bytes, size_t len, bool keep_newlines);
+// How many of the `have` bytes of a longer text go out as one piece when `limit` is the aim: no character is split, but where
+// nothing follows (is_final) and no whole one is left. Below one character's length the limit gives way, so that every piece makes
+// progress. 0: wait for more.
+size_t utf8_cut_piece(const char *bytes, size_t have, size_t limit, bool is_final);

@@ -11,6 +11,7 @@
 #define CODEXPRO_PACKAGE "codexpro@0.30.0"
 #define LOCK_NAME ".sbx-lock"
 #define LOCK_LOOK_MS 200
+#define LOCK_WAIT_MS (3600 * 1000) // longer than any setup takes
 #define LOOK_DEADLINE_MS 60000 // the daemon of Docker Sandboxes may have to start
 #define INSTALL_DEADLINE_MS (15 * 60 * 1000)
 #define STEP_DEADLINE_MS (2 * 60 * 1000)
@@ -180,12 +181,14 @@ static int lock(const struct setup *setup, int *ret_fd, struct error *err)
     CLEANUP_CLOSE int fd = openat(setup->dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return error_errno(err, errno, NULL, "cannot open the lock of the templates");
-    for (bool is_said = false; flock(fd, LOCK_EX | LOCK_NB) < 0; is_said = true) {
+    for (int64_t waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited_ms += LOCK_LOOK_MS) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return error_errno(err, errno, NULL, "cannot lock the templates");
         if (setup_is_stopped(setup))
             return error_set(err, ERROR_CANCELLED, NULL, "interrupted");
-        if (!is_said)
+        if (waited_ms >= LOCK_WAIT_MS)
+            return error_set(err, ERROR_TIMEOUT, "end the other setup, then run this again", "another setup has been at work for an hour");
+        if (waited_ms == 0)
             setup_say(setup, "waiting for another setup to end");
         nanosleep(&(struct timespec){.tv_nsec = LOCK_LOOK_MS * 1000000L}, NULL);
     }

@@ -60,19 +60,6 @@ bool session_has_readable(const struct shell_session *session, const struct shel
     return utf8_cut(part.bytes, part.len) > 0;
 }
 
-// How many of the `have` bytes go out when `limit` is the aim. Below one character's length the limit gives
-// way, so that every read makes progress.
-static size_t choose_len(const char *bytes, size_t have, size_t limit, bool is_final)
-{
-    size_t len = have < limit ? have : limit;
-    if (is_final && len == have)
-        return len;
-    size_t cut = utf8_cut(bytes, len);
-    while (!cut && len < have)
-        cut = utf8_cut(bytes, ++len);
-    return cut || !is_final ? cut : have;
-}
-
 static void append_marker(struct buffer *out, uint64_t dropped, bool has_disk_failed)
 {
     if (has_disk_failed)
@@ -93,7 +80,7 @@ static json_t *take_output(struct shell_session *session, const struct shell_win
     }
     size_t limit = max_bytes > out.len ? max_bytes - out.len : 1;
     bool is_final = session->has_exited && part.start + part.len == part.size;
-    size_t len = choose_len(part.bytes, part.len, limit, is_final);
+    size_t len = utf8_cut_piece(part.bytes, part.len, limit, is_final);
     buffer_append(&out, part.bytes, len);
     session->pos += len;
     session->seen = part.len - len <= MAX_TAIL ? part.start + part.len : session->pos;
