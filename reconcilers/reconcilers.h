@@ -34,11 +34,12 @@ int effects_running(const struct world *world); // driver or lane calls under wa
 #define LIMIT_PENDING_APPROVALS 100
 #define LIMIT_EXPOSURES_A_SANDBOX 32
 
-#define PRINCIPAL_MCP "mcp" // the untrusted caller
+#define PRINCIPAL_MCP "mcp" // the untrusted caller; where the endpoint asks who somebody is: "mcp:token:NAME", "mcp:oauth:SUBJECT"
+bool principal_is_untrusted(const char *principal); // all of these
 
 // ---- requests --------------------------------------------------------------------------------------------------
 struct sandbox_request {
-    const char *principal;      // "mcp", "operator:uid=0"
+    const char *principal;      // "mcp", "mcp:token:laptop", "operator:uid=0"
     const char *manager;        // field manager
     const char *workspace_id;   // uid; or
     const char *workspace_path; // a host path; or neither: a new managed workspace

@@ -67,6 +67,12 @@ static int answer_holder(struct ask *ask, struct record *holder, struct error *e
     return 0;
 }
 
+bool principal_is_untrusted(const char *principal)
+{
+    size_t len = sizeof(PRINCIPAL_MCP) - 1;
+    return strncmp(principal, PRINCIPAL_MCP, len) == 0 && (!principal[len] || principal[len] == ':');
+}
+
 static bool is_same_ask(const struct ask *ask, const struct record *sandbox)
 {
     const char *digest = text_map_get(&sandbox->meta.annotations, ANNOTATION_REQUEST);
@@ -82,7 +88,7 @@ static int count_and_join(struct store_tx *tx, struct ask *ask, struct error *er
     int64_t since = tx_now(tx).ms - 60000;
     size_t recent = 0;
     for (size_t i = 0; i < all.count; i++) {
-        recent += all.items[i]->meta.created_at.ms > since && strcmp(all.items[i]->meta.created_by, ask->principal) == 0;
+        recent += all.items[i]->meta.created_at.ms > since && principal_is_untrusted(all.items[i]->meta.created_by);
         if (!ask->record && is_same_ask(ask, all.items[i])) {
             ask->outcome = SANDBOX_JOINED;
             ask->record = record_copy(all.items[i]);
@@ -329,7 +335,7 @@ void request_sandbox(struct world *world, const struct sandbox_request *request,
         .world = world, .principal = mem_strdup(request->principal), .manager = mem_strdup(request->manager),
         .workspace_id = mem_strdup_or_null(request->workspace_id), .path = mem_strdup_or_null(request->workspace_path),
         .wanted = make_wanted(request), .digest = make_digest(request),
-        .is_untrusted = strcmp(request->principal, PRINCIPAL_MCP) == 0, .done = done, .arg = arg,
+        .is_untrusted = principal_is_untrusted(request->principal), .done = done, .arg = arg,
     };
     struct error err = ERROR_INIT;
     if (parse_mode(ask, request->workspace_mode, &err) < 0 || check_arguments(ask, &err) < 0) {

@@ -27,6 +27,8 @@ void http_request_unref(struct http_request *request)
     if (request->response)
         MHD_destroy_response(request->response);
     http_stream_free(request->stream);
+    if (request->release_kept)
+        request->release_kept(request->kept);
     pthread_mutex_destroy(&request->lock);
     struct http_server *server = request->server;
     free(request->target);
@@ -93,15 +95,14 @@ static enum MHD_Result queue_answer(struct http_request *request)
 }
 
 // Refused by the server or check_head. A drained request is answered once its body was read away.
-static void refuse(struct http_request *request, int status, const char *allow, bool must_close,
-                   const struct error *err)
+static void refuse(struct http_request *request, const struct http_refusal *refusal, bool must_close)
 {
+    int status = refusal->status;
     const struct http_server_options *options = &request->server->options;
-    char *body = options->error_body(options->arg, status, err);
+    char *body = options->error_body(options->arg, status, &refusal->error);
     struct http_reply reply = {
         .status = status, .content_type = "application/json", .must_close = must_close};
-    if (allow)
-        reply.headers[0] = (struct http_header){"Allow", allow};
+    memcpy(reply.headers, refusal->headers, sizeof(refusal->headers));
     http_request_answer(request, status, must_close, http_reply_make(&reply, body, strlen(body)));
     request->is_draining = true;
     release_body(request);
@@ -110,9 +111,9 @@ static void refuse(struct http_request *request, int status, const char *allow, 
 static void refuse_with(struct http_request *request, int status, enum error_code code, const char *hint,
                         const char *message)
 {
-    struct error error = ERROR_INIT;
-    error_set(&error, code, hint, "%s", message);
-    refuse(request, status, NULL, false, &error);
+    struct http_refusal refusal = {.status = status, .error = ERROR_INIT};
+    error_set(&refusal.error, code, hint, "%s", message);
+    refuse(request, &refusal, false);
 }
 
 // ---- head -------------------------------------------------------------------------------------------------
@@ -156,11 +157,11 @@ static bool read_head(struct http_request *request, const char *method, const ch
     const struct http_server_options *options = &request->server->options;
     struct http_refusal refusal = {.status = 400, .error = ERROR_INIT};
     if (http_head_read(request, method, version, &refusal.status, &refusal.error) < 0) {
-        refuse(request, refusal.status, NULL, true, &refusal.error);
+        refuse(request, &refusal, true);
         return true; // its framing cannot be trusted
     }
     if (options->check_head && !options->check_head(options->arg, request, &refusal))
-        refuse(request, refusal.status, refusal.allow, false, &refusal.error);
+        refuse(request, &refusal, false);
     else
         check_length(request);
     if (!request->is_draining)
@@ -273,6 +274,19 @@ const char *http_request_body(const struct http_request *request, size_t *ret_le
 void http_request_drop_body(struct http_request *request)
 {
     buffer_free(&request->body); // still counted: what was made of it is as large
+}
+
+void http_request_keep(struct http_request *request, void *value, void (*release)(void *value))
+{
+    if (request->release_kept)
+        request->release_kept(request->kept);
+    request->kept = value;
+    request->release_kept = release;
+}
+
+const void *http_request_kept(const struct http_request *request)
+{
+    return request->kept;
 }
 
 bool http_request_peer(const struct http_request *request, struct ucred *ret)

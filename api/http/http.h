@@ -38,10 +38,14 @@ struct http_server;
 struct http_request;
 struct http_stream;
 
+struct http_header {
+    const char *name, *value;
+};
+
 // Why a request is refused before its body is looked at.
 struct http_refusal {
     int status;
-    const char *allow; // 405: the Allow header, static text
+    struct http_header headers[2]; // until a NULL name; texts that live as long as the server (Allow, WWW-Authenticate)
     struct error error;
 };
 
@@ -88,6 +92,10 @@ size_t http_request_count_header(const struct http_request *request, const char 
 const char *http_request_query(const struct http_request *request, const char *name);
 const char *http_request_body(const struct http_request *request, size_t *ret_len); // NUL-terminated
 void http_request_drop_body(struct http_request *request); // frees it early; it counts until the answer
+// What check_head found out about a request, for handle: one value, given to `release` (NULL: not at all) when the
+// request ends. http_request_kept: NULL if there is none; valid inside handle.
+void http_request_keep(struct http_request *request, void *value, void (*release)(void *value));
+const void *http_request_kept(const struct http_request *request);
 // Unix sockets only: who connected. False if not known.
 bool http_request_peer(const struct http_request *request, struct ucred *ret);
 int http_request_socket(const struct http_request *request); // the connection, borrowed: for getsockopt only; -1 if not known
@@ -98,9 +106,6 @@ typedef void (*http_gone_fn)(void *arg);
 void http_request_on_gone(struct http_request *request, http_gone_fn fn, void *arg);
 
 // ---- answers ----------------------------------------------------------------------------------------------
-struct http_header {
-    const char *name, *value;
-};
 struct http_reply {
     int status;
     const char *content_type; // NULL = none

@@ -67,6 +67,8 @@ struct http_request {
     struct loop_source *watch;
     http_gone_fn on_gone;
     void *gone_arg;
+    void *kept; // check_head's, freed with the request
+    void (*release_kept)(void *kept);
     struct http_stream *stream; // NULL unless the answer is one; freed with the request
 };
 

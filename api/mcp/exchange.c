@@ -196,7 +196,10 @@ static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_
     struct mcp_exchange *exchange = mem_alloc(sizeof(*exchange) + count * sizeof(exchange->calls[0]));
     atomic_fetch_add(&server->refs, 1);
     exchange->server = server;
+    static const struct caller anybody = CALLER_ANYBODY;
+    const struct caller *caller = http_request_kept(request); // who it is, where that is asked
     exchange->http = request;
+    exchange->caller = caller ? *caller : anybody;
     exchange->body = body;
     exchange->count = exchange->pending = count;
     exchange->is_event = mcp_request_form(request) == MCP_FORM_EVENT;

@@ -1,6 +1,7 @@
 // One POST: its messages, their answers, and the one HTTP answer when the last is there. A batch is several
 // calls of one exchange; a single message is a batch of one whose answer is not put into an array.
 #pragma once
+#include "api/auth/caller.h"
 #include "api/http/http.h"
 #include "api/mcp/revision.h"
 #include "api/tools/tools.h"
@@ -31,6 +32,7 @@ struct mcp_call {
 struct mcp_exchange {
     struct mcp_server *server;
     struct http_request *http;
+    struct caller caller;
     json_t *body;
     struct mcp_headers headers;
     pthread_mutex_t lock; // guards pending and the calls' answers

@@ -145,7 +145,7 @@ static bool check_route(struct http_request *request, struct http_refusal *refus
         if (strcmp(method, routes[i].method) == 0 ||
             (strcmp(method, "HEAD") == 0 && strstr(routes[i].allow, "HEAD")))
             return true;
-        refusal->allow = routes[i].allow;
+        refusal->headers[0] = (struct http_header){"Allow", routes[i].allow};
         return refuse(refusal, 405, ERROR_UNSUPPORTED, "use the method that the Allow header names",
                       "this path does not take that method");
     }

@@ -117,7 +117,7 @@ static void run_tools_call(struct mcp_call *call)
     arguments = json_is_object(arguments) ? json_incref(arguments) : json_object();
     struct mcp_server *server = call->exchange->server;
     call->has_tool = true;
-    tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool, arguments,
+    tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool, call->exchange->caller.principal, arguments,
                     tool_finished, call);
 }
 

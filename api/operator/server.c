@@ -42,7 +42,8 @@ void operator_server_unref(struct operator_server *server)
 static bool refuse(struct http_refusal *refusal, int status, const char *allow)
 {
     refusal->status = status;
-    refusal->allow = allow;
+    if (allow)
+        refusal->headers[0] = (struct http_header){"Allow", allow};
     return false;
 }
 

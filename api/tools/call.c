@@ -143,11 +143,11 @@ static void run_on_loop(void *arg)
 }
 
 void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue,
-                     struct tool_gate *gate, const struct tool *tool, json_t *arguments,
-                     tool_finish_fn finish, void *arg)
+                     struct tool_gate *gate, const struct tool *tool, const char *principal,
+                     json_t *arguments, tool_finish_fn finish, void *arg)
 {
     *call = (struct tool_call){
-        .world = world, .tool = tool, .arguments = arguments, .gate = gate, .finish = finish, .arg = arg};
+        .world = world, .tool = tool, .principal = principal, .arguments = arguments, .gate = gate, .finish = finish, .arg = arg};
     struct error error = ERROR_INIT;
     if (atomic_fetch_add(&gate->calls, 1) >= TOOL_CALLS_MAX) {
         tool_fail_set(call, ERROR_LIMIT, "wait until some of them have ended, then try again",

@@ -56,7 +56,7 @@ static void requested(struct tool_call *call)
 void tool_run_sandbox_create(struct tool_call *call)
 {
     const struct sandbox_request request = {
-        .principal = "mcp",
+        .principal = call->principal,
         .manager = "chat2shell-mcp",
         .workspace_id = tool_text(call, "workspace_id"),
         .workspace_path = tool_text(call, "workspace_path"),

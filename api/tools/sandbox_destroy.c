@@ -48,5 +48,5 @@ void tool_run_sandbox_destroy(struct tool_call *call)
         return;
     call->deadline.ms = clock_boot(loop_clock(call->world->loop)).ms + TOOL_DESTROY_WAIT_MS;
     call->next = requested;
-    request_destroy(call->world, "mcp", sandbox->meta.uid, tool_record_requested, call);
+    request_destroy(call->world, call->principal, sandbox->meta.uid, tool_record_requested, call);
 }

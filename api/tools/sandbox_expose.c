@@ -33,6 +33,6 @@ void tool_run_sandbox_expose(struct tool_call *call)
         return;
     call->deadline.ms = clock_boot(loop_clock(call->world->loop)).ms + TOOL_EXPOSE_WAIT_MS;
     call->next = requested;
-    request_expose(call->world, "mcp", sandbox->meta.uid, tool_int(call, "port", 0), tool_record_requested,
+    request_expose(call->world, call->principal, sandbox->meta.uid, tool_int(call, "port", 0), tool_record_requested,
                    call);
 }

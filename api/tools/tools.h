@@ -56,6 +56,7 @@ typedef void (*tool_finish_fn)(void *arg, json_t *result);
 struct tool_call {
     struct world *world;
     const struct tool *tool;
+    const char *principal; // "mcp", "mcp:token:NAME", …; the caller's memory
     json_t *arguments; // object that fits the schema; owned
     struct tool_gate *gate;
     tool_finish_fn finish;
@@ -79,10 +80,10 @@ struct tool_call {
     struct error error;
 };
 // arguments: reference taken. A failed check or a full house answers at once. call is memory of the caller's
-// that lives until finish returned.
+// that lives until finish returned, as principal does.
 void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue,
-                     struct tool_gate *gate, const struct tool *tool, json_t *arguments,
-                     tool_finish_fn finish, void *arg);
+                     struct tool_gate *gate, const struct tool *tool, const char *principal,
+                     json_t *arguments, tool_finish_fn finish, void *arg);
 // Loop thread: the caller has gone. Ends the waits; the work goes on. The call still finishes, maybe later.
 void tool_call_cancel(struct tool_call *call);
 
