@@ -9,6 +9,7 @@
 #define TRIM_EVERY 64 // additions between looks at the total
 
 struct event {
+    struct store *store;
     char *uid, *name, *reason;
     const char *kind, *type;
     char message[MESSAGE_MAX];
@@ -34,10 +35,30 @@ static int put_event(struct store_tx *tx, void *arg, struct error *err)
     return counted ? 0 : add_event(tx, event, version, err);
 }
 
+static void tell(struct store *store)
+{
+    struct event_listener *listener = &store->event_listener;
+    pthread_mutex_lock(&listener->lock);
+    if (listener->fn)
+        listener->fn(listener->arg);
+    pthread_mutex_unlock(&listener->lock);
+}
+
+void store_on_event(struct store *store, void (*fn)(void *arg), void *arg)
+{
+    struct event_listener *listener = &store->event_listener;
+    pthread_mutex_lock(&listener->lock);
+    listener->fn = fn;
+    listener->arg = arg;
+    pthread_mutex_unlock(&listener->lock);
+}
+
 static void free_event(void *arg, int result, const struct error *err)
 {
-    (void)result, (void)err; // an event is a remark: losing one under pressure loses nothing that is decided on
+    (void)err; // an event is a remark: losing one under pressure loses nothing that is decided on
     struct event *event = arg;
+    if (result >= 0)
+        tell(event->store);
     free(event->uid);
     free(event->name);
     free(event->reason);
@@ -47,6 +68,7 @@ static void free_event(void *arg, int result, const struct error *err)
 void store_event(struct store *store, const struct record *about, bool is_warning, const char *reason, const char *format, ...)
 {
     struct event *event = mem_alloc(sizeof(*event));
+    event->store = store;
     event->uid = mem_strdup(about->meta.uid);
     event->name = mem_strdup(about->meta.name);
     event->reason = mem_strdup(reason);
@@ -71,15 +93,13 @@ static struct store_event_row read_row(sqlite3_stmt *row)
                                     .message = mem_strdup(sql_text(row, 6)),
                                     .first_at = {sqlite3_column_int64(row, 7)},
                                     .last_at = {sqlite3_column_int64(row, 8)},
-                                    .count = sqlite3_column_int64(row, 9)};
+                                    .count = sqlite3_column_int64(row, 9),
+                                    .version = sqlite3_column_int64(row, 10)};
 }
 
-int store_list_events(struct store *store, const char *uid, size_t limit, struct store_event_row **ret, size_t *ret_count, struct error *err)
+// stmt NULL: err is set already.
+static int read_rows(struct sql *sql, sqlite3_stmt *stmt, struct store_event_row **ret, size_t *ret_count, struct error *err)
 {
-    struct sql *sql = readers_take(&store->readers, err);
-    if (!sql)
-        return -1;
-    sqlite3_stmt *stmt = sql_query(sql, uid ? SQL_EVENTS_OF : SQL_EVENTS_ALL, err, "ti", uid, (int64_t)limit);
     struct store_event_row *rows = NULL;
     size_t count = 0, room = 0;
     int row = stmt ? 1 : -1;
@@ -88,12 +108,77 @@ int store_list_events(struct store *store, const char *uid, size_t limit, struct
             rows = mem_realloc_array(rows, room = room ? 2 * room : 16, sizeof(*rows));
         rows[count++] = read_row(stmt);
     }
-    readers_release(&store->readers, sql);
     if (row < 0)
         return store_events_free(rows, count), -1;
     *ret = rows;
     *ret_count = count;
     return 0;
+}
+
+int store_list_events(struct store *store, const char *uid, size_t limit, struct store_event_row **ret, size_t *ret_count, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = read_rows(sql, sql_query(sql, uid ? SQL_EVENTS_OF : SQL_EVENTS_ALL, err, "ti", uid, (int64_t)limit), ret, ret_count, err);
+    readers_release(&store->readers, sql);
+    return r;
+}
+
+static int page_events(struct sql *sql, const char *uid, int64_t after_id, size_t limit, struct store_event_row **ret, size_t *ret_count,
+                       int64_t *ret_version, struct error *err)
+{
+    int64_t version;
+    if (sql_number(sql, SQL_EVENT_NEWEST, &version, err, "") < 0)
+        return -1;
+    sqlite3_stmt *stmt = uid ? sql_query(sql, SQL_EVENTS_PAGE_OF, err, "iit", after_id, (int64_t)limit, uid)
+                             : sql_query(sql, SQL_EVENTS_PAGE, err, "ii", after_id, (int64_t)limit);
+    if (read_rows(sql, stmt, ret, ret_count, err) < 0)
+        return -1;
+    *ret_version = version;
+    return 0;
+}
+
+int store_page_events(struct store *store, const char *uid, int64_t after_id, size_t limit, struct store_event_row **ret, size_t *ret_count,
+                      int64_t *ret_version, struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = sql_run(sql, SQL_BEGIN_READ, err, "");
+    if (r == 0) {
+        r = page_events(sql, uid, after_id, limit, ret, ret_count, ret_version, err);
+        sql_run(sql, SQL_COMMIT, NULL, "");
+    }
+    readers_release(&store->readers, sql);
+    return r;
+}
+
+int store_read_events(struct store *store, int64_t after_version, size_t limit, struct store_event_row **ret, size_t *ret_count,
+                      struct error *err)
+{
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = read_rows(sql, sql_query(sql, SQL_EVENTS_AFTER, err, "ii", after_version, (int64_t)limit), ret, ret_count, err);
+    readers_release(&store->readers, sql);
+    return r;
+}
+
+int store_get_event(struct store *store, int64_t id, struct store_event_row **ret, struct error *err)
+{
+    struct store_event_row *rows = NULL;
+    size_t count = 0;
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = read_rows(sql, sql_query(sql, SQL_EVENT_BY_ID, err, "i", id), &rows, &count, err);
+    readers_release(&store->readers, sql);
+    if (r == 0 && !count)
+        r = error_set(err, ERROR_NOT_FOUND, "events are kept for an hour after they last happened", "there is no such event");
+    if (r == 0)
+        *ret = rows;
+    return r;
 }
 
 void store_events_free(struct store_event_row *rows, size_t count)

@@ -65,7 +65,7 @@ static int read_row(sqlite3_stmt *row, struct store_feed_row *ret, struct error 
 }
 
 // Revisions are contiguous, so the rows after `after` are all there if the one behind it is.
-static int check_position(struct sql *sql, int64_t after, struct error *err)
+int feed_check_position(struct sql *sql, int64_t after, struct error *err)
 {
     int64_t oldest, newest;
     if (sql_number(sql, SQL_FEED_OLDEST, &oldest, err, "") < 0 || sql_number(sql, SQL_REVISION, &newest, err, "") < 0)
@@ -83,7 +83,7 @@ static int check_position(struct sql *sql, int64_t after, struct error *err)
 
 static int read_rows(struct sql *sql, int64_t after, size_t limit, struct store_feed_row **rows, size_t *count, struct error *err)
 {
-    if (check_position(sql, after, err) < 0)
+    if (feed_check_position(sql, after, err) < 0)
         return -1;
     sqlite3_stmt *stmt = sql_query(sql, SQL_FEED_READ, err, "ii", after, (int64_t)limit);
     size_t room = 0;

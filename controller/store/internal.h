@@ -141,6 +141,10 @@ void changes_truncate(struct change_list *changes, size_t count);
 int feed_append(struct store_tx *tx, enum store_change_type type, const struct record *record, const json_t *before, const json_t *after,
                 struct error *err);
 
+// Whether the feed still has everything after `after`: ERROR_EXPIRED. In a read transaction.
+int feed_check_position(struct sql *sql, int64_t after, struct error *err);
+int feed_newest(struct sql *sql, int64_t *ret, struct error *err); // 1 where nothing was ever written
+
 // ---- activity (activity.c) -----------------------------------------------------------------------------------------------
 struct activity_entry {
     struct activity_entry *next; // in its bucket
@@ -176,6 +180,12 @@ void subscriptions_publish(struct store *store, const struct store_change *chang
 void waiters_publish(struct store *store, const struct store_change *changes, size_t count);
 void waiters_end(struct store *store); // resumes all that are left, as timed out
 
+struct event_listener {
+    pthread_mutex_t lock; // guards both; held while fn runs
+    void (*fn)(void *arg);
+    void *arg;
+};
+
 struct store {
     struct clock *clock;
     char *path; // of the database
@@ -187,6 +197,7 @@ struct store {
     struct writer writer;
     struct activity activity;
     struct subscriptions subscriptions;
+    struct event_listener event_listener;
     _Atomic int64_t revision; // of the last commit
     _Atomic int64_t writes;   // commits that changed something
 };

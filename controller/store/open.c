@@ -15,6 +15,7 @@ static struct store *make(const struct store_options *options)
     store->feed_keep_rows = options->feed_keep_rows ? options->feed_keep_rows : FEED_KEEP_ROWS;
     activity_init(&store->activity);
     subscriptions_init(&store->subscriptions);
+    pthread_mutex_init(&store->event_listener.lock, NULL);
     readers_init(&store->readers, store->path);
     return store;
 }
@@ -26,6 +27,7 @@ static void destroy(struct store *store)
     sql_close(&store->writer.sql);
     disk_vfs_use(NULL);
     subscriptions_free(&store->subscriptions);
+    pthread_mutex_destroy(&store->event_listener.lock);
     activity_free(&store->activity);
     if (store->dir_fd >= 0)
         close(store->dir_fd);

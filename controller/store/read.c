@@ -68,7 +68,7 @@ int store_resolve(struct store *store, enum kind kind, const char *text, struct 
     return r;
 }
 
-static int read_revision(struct sql *sql, int64_t *ret, struct error *err)
+int feed_newest(struct sql *sql, int64_t *ret, struct error *err)
 {
     int64_t newest;
     if (sql_number(sql, SQL_REVISION, &newest, err, "") < 0)
@@ -85,7 +85,7 @@ int store_list(struct store *store, enum kind kind, struct record_list *ret, int
     int64_t revision = 0;
     int r = sql_run(sql, SQL_BEGIN_READ, err, "");
     if (r == 0) {
-        r = read_revision(sql, &revision, err);
+        r = feed_newest(sql, &revision, err);
         if (r == 0)
             r = rows_list(store, sql, sql_query(sql, SQL_LIST, err, "t", kind_info(kind)->name), ret, err);
         sql_run(sql, SQL_COMMIT, NULL, "");

@@ -4,6 +4,16 @@
     "kind, uid, name, resource_version, generation, created_at, created_by, deletion_at, removed_at, meta, " \
     "spec, status"
 
+#define EVENT_COLUMNS "id, uid, kind, name, type, reason, message, first_at, last_at, count, version"
+
+// The first image before each change of a kind after a revision: what these records were then (NULL: not there yet).
+#define CHANGED_SINCE                                                                                        \
+    "WITH changed AS MATERIALIZED (SELECT uid, min(revision) AS first, before FROM feed WHERE revision > ?3 "  \
+    "AND kind = ?1 GROUP BY uid) "
+#define WERE_LIVE                                                                                            \
+    "FROM records r LEFT JOIN changed c ON c.uid = r.uid WHERE r.kind = ?1 AND r.id > ?2 "                   \
+    "AND (r.removed_at IS NULL OR c.uid IS NOT NULL) AND (c.uid IS NULL OR c.before IS NOT NULL) "
+
 const char *const sql_texts[SQL_COUNT] = {
     [SQL_GET_NAME] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND name = ?2 AND removed_at IS NULL",
     [SQL_GET_UID] = "SELECT " RECORD_COLUMNS " FROM records WHERE uid = ?2 AND kind = ?1",
@@ -25,10 +35,22 @@ const char *const sql_texts[SQL_COUNT] = {
     [SQL_FEED_READ] = "SELECT revision, type, kind, before, after FROM feed WHERE revision > ?1 ORDER BY revision LIMIT ?2",
     [SQL_FEED_KEPT_FROM] = "SELECT revision FROM feed WHERE at >= ?1 ORDER BY revision LIMIT 1",
     [SQL_SECRET_GET] = "SELECT value FROM secrets WHERE uid = ?1 AND name = ?2",
-    [SQL_EVENTS_ALL] = "SELECT * FROM (SELECT id, uid, kind, name, type, reason, message, first_at, last_at, count, version "
-                       "FROM events ORDER BY version DESC LIMIT ?2) ORDER BY version",
-    [SQL_EVENTS_OF] = "SELECT * FROM (SELECT id, uid, kind, name, type, reason, message, first_at, last_at, count, version "
-                      "FROM events WHERE uid = ?1 ORDER BY version DESC LIMIT ?2) ORDER BY version",
+    [SQL_EVENTS_ALL] = "SELECT * FROM (SELECT " EVENT_COLUMNS " FROM events ORDER BY version DESC LIMIT ?2) ORDER BY version",
+    [SQL_EVENTS_OF] = "SELECT * FROM (SELECT " EVENT_COLUMNS " FROM events WHERE uid = ?1 ORDER BY version DESC LIMIT ?2) ORDER BY version",
+    [SQL_EVENTS_PAGE] = "SELECT " EVENT_COLUMNS " FROM events WHERE id > ?1 ORDER BY id LIMIT ?2",
+    [SQL_EVENTS_PAGE_OF] = "SELECT " EVENT_COLUMNS " FROM events WHERE uid = ?3 AND id > ?1 ORDER BY id LIMIT ?2",
+    [SQL_EVENTS_AFTER] = "SELECT " EVENT_COLUMNS " FROM events WHERE version > ?1 ORDER BY version LIMIT ?2",
+    [SQL_EVENT_BY_ID] = "SELECT " EVENT_COLUMNS " FROM events WHERE id = ?1",
+    [SQL_EVENT_NEWEST] = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_version'",
+    [SQL_PAGE] = "SELECT " RECORD_COLUMNS ", id, NULL FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL "
+                 "AND id > ?2 ORDER BY id LIMIT ?3",
+    [SQL_PAGE_NAMED] = "SELECT " RECORD_COLUMNS ", id, NULL FROM records WHERE kind = ?1 AND name = ?4 AND removed_at IS NULL "
+                       "AND id > ?2 ORDER BY id LIMIT ?3",
+    [SQL_PAGE_AT] = CHANGED_SINCE "SELECT r.kind, r.uid, name, resource_version, generation, created_at, created_by, deletion_at, "
+                                  "removed_at, meta, spec, status, id, c.before " WERE_LIVE
+                                  "AND (?5 IS NULL OR r.name = ?5) ORDER BY id LIMIT ?4",
+    [SQL_PAGE_REST] = "SELECT count(*) FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL AND id > ?2",
+    [SQL_PAGE_REST_AT] = CHANGED_SINCE "SELECT count(*) " WERE_LIVE,
     [SQL_COUNT_LIVE] = "SELECT kind, count(*) FROM records WHERE removed_at IS NULL GROUP BY kind",
     [SQL_ACTIVITY_ALL] = "SELECT r.uid, coalesce(a.at, r.created_at) FROM records r LEFT JOIN activity a ON a.uid = r.uid "
                          "WHERE r.kind = 'Sandbox' AND r.removed_at IS NULL",

@@ -43,6 +43,30 @@ int store_list_bound(struct store *store, enum kind kind, const char *to_uid, st
 int store_each_uid(struct store *store, enum kind kind, void (*fn)(void *arg, const char *uid), void *arg, struct error *err);
 int64_t store_revision(struct store *store);
 
+// One piece of a kind's live records as API objects, oldest first, as they were at one revision: the feed has what
+// changed since. ERROR_EXPIRED when the revision is older than the feed or newer than the store: begin again.
+struct store_page_request {
+    enum kind kind;
+    int64_t revision; // 0 = the newest
+    int64_t after;    // page_item.id of the last one that is already known; 0 = from the first
+    size_t limit;
+    const char *name; // only this one; NULL = all
+    bool must_count;  // fill `rest`
+};
+struct store_page_item {
+    int64_t id; // order of birth
+    json_t *image;
+};
+struct store_page {
+    int64_t revision;
+    struct store_page_item *items;
+    size_t count;
+    bool has_more;
+    int64_t rest; // how many follow this page; -1 = not counted
+};
+int store_read_page(struct store *store, const struct store_page_request *request, struct store_page *ret, struct error *err);
+void store_page_clear(struct store_page *page);
+
 // ---- writes ---------------------------------------------------------------------------------------------------
 typedef int (*store_tx_fn)(struct store_tx *tx, void *arg, struct error *err);
 // After the commit (or the failure), on the store thread. Must not block or transact; may loop_post or resume.
@@ -98,11 +122,22 @@ struct store_event_row {
     char *uid, *kind, *name, *type, *reason, *message; // of the object
     struct wall_time first_at, last_at;
     int64_t count, id;
+    int64_t version; // grows with each occurrence of any event
 };
 // Oldest first; uid NULL = all. At most `limit`.
 int store_list_events(struct store *store, const char *uid, size_t limit, struct store_event_row **ret, size_t *ret_count,
                       struct error *err);
 void store_events_free(struct store_event_row *rows, size_t count);
+// In order of id, from the one behind `after_id`; uid NULL = all. *ret_version: the newest version, as of the same moment.
+int store_page_events(struct store *store, const char *uid, int64_t after_id, size_t limit, struct store_event_row **ret, size_t *ret_count,
+                      int64_t *ret_version, struct error *err);
+// In order of version, from the one behind `after_version`: what happened since (an event that was counted again once only).
+int store_read_events(struct store *store, int64_t after_version, size_t limit, struct store_event_row **ret, size_t *ret_count,
+                      struct error *err);
+int store_get_event(struct store *store, int64_t id, struct store_event_row **ret, struct error *err); // ERROR_NOT_FOUND
+// fn runs on the store thread after each event was committed; quick. One at a time for a store; fn NULL ends it: it will
+// not run afterwards.
+void store_on_event(struct store *store, void (*fn)(void *arg), void *arg);
 
 // ---- the feed --------------------------------------------------------------------------------------------------
 enum store_change_type { STORE_ADDED, STORE_MODIFIED, STORE_DELETED };
