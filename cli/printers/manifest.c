@@ -1,5 +1,5 @@
 #include "cli/printers/manifest.h"
-#include "cli/printers/yaml.h"
+#include "controller/yaml/yaml.h"
 #include "controller/base/buffer.h"
 #include "controller/base/fs.h"
 #include "controller/base/json.h"

@@ -13,14 +13,14 @@
 #pragma once
 #include "controller/base/error.h"
 #include "controller/record.h"
+#include "controller/yaml/yaml.h"
 #include <jansson.h>
 #include <stddef.h>
 
 #define MANIFEST_MAX_BYTES (1024 * 1024) // of one stream, all its documents
-#define MANIFEST_MAX_DEPTH 64
-#define MANIFEST_MAX_NODES 10000
+#define MANIFEST_MAX_DEPTH YAML_MAX_DEPTH
+#define MANIFEST_MAX_NODES YAML_MAX_NODES
 
-struct yaml_node;
 struct manifest_document {
     json_t *value;                 // an object; owned by the manifest
     const struct yaml_node *lines; // where each of its fields stands

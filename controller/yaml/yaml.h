@@ -1,10 +1,13 @@
-// libyaml's events → JSON values and a tree of where they stand. Inside cli/printers only: others use
-// manifest.h.
+// libyaml's events → JSON values and a tree of where they stand. Strict: YAML 1.2 core scalars, no duplicate keys,
+// anchors, aliases, tags or NUL; bounded. Manifests on the command line are read by cli/printers/manifest.h.
 #pragma once
 #include "controller/base/error.h"
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#define YAML_MAX_DEPTH 64
+#define YAML_MAX_NODES 10000
 
 // Mirrors one value: a mapping's members by key, a list's items by position.
 struct yaml_node {

@@ -1,6 +1,6 @@
 // The YAML 1.2 core schema: null, booleans, integers, floats; everything else is a string. `yes`, `on`,
 // `1:30` and dates are strings.
-#include "cli/printers/yaml.h"
+#include "controller/yaml/yaml.h"
 #include "controller/base/cleanup.h"
 #include <errno.h>
 #include <math.h>

@@ -1,8 +1,7 @@
 // The walk over libyaml's events. libyaml has no depth limit, is quadratic on nesting, and accepts duplicate
 // keys, unknown tags, aliases and NUL: everything is counted on events, and the first wrong one ends the
 // parse.
-#include "cli/printers/yaml.h"
-#include "cli/printers/manifest.h"
+#include "controller/yaml/yaml.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
@@ -130,10 +129,10 @@ static int check_node(struct walk *w, const yaml_event_t *event, size_t depth)
     if (tag_of(event))
         return refuse(w, at, ERROR_INVALID, PLAIN_YAML, "the tag '%.40s' is not allowed",
                       (const char *)tag_of(event));
-    if (depth > MANIFEST_MAX_DEPTH)
-        return refuse(w, at, ERROR_TOO_LARGE, FLATTEN, "nested deeper than %d levels", MANIFEST_MAX_DEPTH);
-    if (++w->nodes > MANIFEST_MAX_NODES)
-        return refuse(w, at, ERROR_TOO_LARGE, FLATTEN, "more than %d values", MANIFEST_MAX_NODES);
+    if (depth > YAML_MAX_DEPTH)
+        return refuse(w, at, ERROR_TOO_LARGE, FLATTEN, "nested deeper than %d levels", YAML_MAX_DEPTH);
+    if (++w->nodes > YAML_MAX_NODES)
+        return refuse(w, at, ERROR_TOO_LARGE, FLATTEN, "more than %d values", YAML_MAX_NODES);
     return 0;
 }
 
