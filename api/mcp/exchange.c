@@ -11,7 +11,7 @@ static void exchange_free(struct mcp_exchange *exchange)
 {
     for (size_t i = 0; i < exchange->count; i++)
         free(exchange->calls[i].answer);
-    json_decref(exchange->body);
+    jsonrpc_text_clear(&exchange->text);
     mcp_headers_clear(&exchange->headers);
     pthread_mutex_destroy(&exchange->lock);
     mcp_server_unref(exchange->server);
@@ -50,7 +50,7 @@ static char *join_answers(struct mcp_exchange *exchange, size_t *ret_len)
         if (joined.len + call->answer_len + 2 > joined.max) { // leave the rest out rather than the whole
             free(call->answer);
             call->answer =
-                jsonrpc_error_text(call->message.id, JSONRPC_INTERNAL_ERROR,
+                jsonrpc_error_text(call->message.id_text, JSONRPC_INTERNAL_ERROR,
                                    "the batch's answers are too large together", NULL, &call->answer_len);
         }
         buffer_append(&joined, call->answer, call->answer_len);
@@ -108,14 +108,14 @@ static void put_answer(struct mcp_call *call, int http_status, char *answer, siz
 void mcp_call_result(struct mcp_call *call, const char *result, size_t result_len)
 {
     size_t len;
-    char *text = jsonrpc_result_text(call->message.id, result, result_len, &len);
+    char *text = jsonrpc_result_text(call->message.id_text, result, result_len, &len);
     put_answer(call, 200, text, len);
 }
 
 void mcp_call_error(struct mcp_call *call, int http_status, int code, const char *message, json_t *data)
 {
     size_t len;
-    char *text = jsonrpc_error_text(call->message.id, code, message, data, &len);
+    char *text = jsonrpc_error_text(call->message.id_text, code, message, data, &len);
     put_answer(call, http_status, text, len);
 }
 
@@ -153,7 +153,7 @@ static void run_notification(struct mcp_call *call)
 static void run_response(struct mcp_call *call)
 {
     const struct mcp_revision *revision = mcp_revision_find(call->exchange->headers.version);
-    call->message.id = NULL; // it is not the id of a request of theirs
+    call->message.id_text = NULL; // it is not the id of a request of theirs
     if (revision && revision->era == MCP_MODERN)
         mcp_call_error(call, 400, JSONRPC_INVALID_REQUEST,
                        "clients send no responses in this protocol revision", NULL);
@@ -191,8 +191,9 @@ static void gone(void *arg) // loop thread; never after the answer
 }
 
 static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_request *request,
-                                         json_t *body, size_t count)
+                                         struct jsonrpc_text *text)
 {
+    size_t count = text->raw_count ? text->raw_count : 1; // an empty batch's refusal takes one
     struct mcp_exchange *exchange = mem_alloc(sizeof(*exchange) + count * sizeof(exchange->calls[0]));
     atomic_fetch_add(&server->refs, 1);
     exchange->server = server;
@@ -200,7 +201,7 @@ static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_
     const struct caller *caller = http_request_kept(request); // who it is, where that is asked
     exchange->http = request;
     exchange->caller = caller ? *caller : anybody;
-    exchange->body = body;
+    exchange->text = *text;
     exchange->count = exchange->pending = count;
     exchange->is_event = mcp_request_form(request) == MCP_FORM_EVENT;
     exchange->headers = (struct mcp_headers){.version = http_request_header(request, "MCP-Protocol-Version"),
@@ -215,7 +216,7 @@ static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_
 static void start_batch(struct mcp_exchange *exchange)
 {
     struct mcp_problem problem = {0};
-    if (mcp_check_batch(exchange->body, &exchange->headers, &problem) < 0) {
+    if (mcp_check_batch(&exchange->text, &exchange->headers, &problem) < 0) {
         exchange->count = exchange->pending = 1;
         refuse(&exchange->calls[0], &problem);
         return;
@@ -223,18 +224,20 @@ static void start_batch(struct mcp_exchange *exchange)
     exchange->is_batch = true;
     hold(exchange);
     for (size_t i = 0; i < exchange->count; i++) {
-        jsonrpc_classify(json_array_get(exchange->body, i), &exchange->calls[i].message);
+        jsonrpc_classify(json_array_get(exchange->text.value, i), &exchange->text.raws[i],
+                         &exchange->calls[i].message);
         run_message(&exchange->calls[i]);
     }
     release(exchange);
 }
 
-static void refuse_text(struct http_request *request, int code, const char *message)
+static void refuse_text(struct http_request *request, struct jsonrpc_refusal *refusal)
 {
     size_t len;
-    char *text = jsonrpc_error_text(NULL, code, message, NULL, &len);
+    char *text = jsonrpc_error_text(refusal->id_text, refusal->code, refusal->message, NULL, &len);
     struct http_reply reply = json_reply;
     reply.status = 400;
+    free(refusal->id_text);
     http_respond(request, &reply, text, len);
 }
 
@@ -242,27 +245,19 @@ void mcp_exchange_start(struct mcp_server *server, struct http_request *request)
 {
     size_t len;
     const char *bytes = http_request_body(request, &len);
-    struct error error = ERROR_INIT;
-    json_t *body = NULL;
-    if (jsonrpc_has_too_many_values(bytes, len)) {
-        refuse_text(request, JSONRPC_INVALID_REQUEST, "the message holds more than 100000 values");
-        return;
-    }
-    if (json_parse_with_nul(bytes, len, &body, &error) < 0) {
-        refuse_text(request, JSONRPC_PARSE_ERROR, error.message);
+    struct jsonrpc_text text;
+    struct jsonrpc_refusal refusal;
+    if (jsonrpc_text_read(bytes, len, &text, &refusal) < 0) {
+        refuse_text(request, &refusal);
         return;
     }
     http_request_drop_body(request);
-    size_t count = json_is_array(body) ? json_array_size(body) : 1;
-    count = count < 1               ? 1
-            : count > MCP_BATCH_MAX ? MCP_BATCH_MAX
-                                    : count; // refused before the surplus matters
-    struct mcp_exchange *exchange = exchange_new(server, request, body, count);
+    struct mcp_exchange *exchange = exchange_new(server, request, &text);
     http_request_on_gone(request, gone, exchange);
-    if (json_is_array(body)) {
+    if (json_is_array(exchange->text.value)) {
         start_batch(exchange);
         return;
     }
-    jsonrpc_classify(body, &exchange->calls[0].message);
+    jsonrpc_classify(exchange->text.value, &exchange->text.raws[0], &exchange->calls[0].message);
     run_message(&exchange->calls[0]);
 }

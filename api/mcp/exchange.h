@@ -3,6 +3,7 @@
 #pragma once
 #include "api/auth/caller.h"
 #include "api/http/http.h"
+#include "api/mcp/jsonrpc_text.h"
 #include "api/mcp/revision.h"
 #include "api/tools/tools.h"
 #include <pthread.h>
@@ -22,7 +23,7 @@ void mcp_server_unref(struct mcp_server *server);
 struct mcp_exchange;
 struct mcp_call {
     struct mcp_exchange *exchange;
-    struct jsonrpc_message message; // borrows from exchange->body
+    struct jsonrpc_message message; // borrows from exchange->text
     enum mcp_era era;
     bool has_tool; // tool runs
     struct tool_call tool;
@@ -33,7 +34,7 @@ struct mcp_exchange {
     struct mcp_server *server;
     struct http_request *http;
     struct caller caller;
-    json_t *body;
+    struct jsonrpc_text text; // the body
     struct mcp_headers headers;
     pthread_mutex_t lock; // guards pending and the calls' answers
     size_t pending;       // calls without an answer, and holds

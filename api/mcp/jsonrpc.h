@@ -1,6 +1,5 @@
-// JSON-RPC 2.0 messages: what one value is, and how answers are written. An id is echoed as it came, type and
-// value; integers beyond 64 bits cannot be read by the JSON library and are refused with the whole text as a
-// parse error.
+// JSON-RPC 2.0 messages: what one value is, and how answers are written. An id is echoed as it came, byte for
+// byte, whatever its size: it is kept as raw JSON text beside the parsed value, never read as a number.
 #pragma once
 #include "controller/base/json.h"
 
@@ -15,20 +14,32 @@ enum jsonrpc_code {
 };
 enum jsonrpc_kind { JSONRPC_REQUEST, JSONRPC_NOTIFICATION, JSONRPC_RESPONSE, JSONRPC_INVALID };
 
-struct jsonrpc_message { // borrows from the value it was read from
+// Longer ones are refused. An integer's limit is that of every number (jsonrpc_scan.h).
+#define JSONRPC_ID_STRING_MAX_BYTES (64 * 1024) // its JSON text, quotes and escapes included
+
+// Parts of a message that are given back as they came: raw JSON text of a string or an integer. NULL where
+// there is none, or where it is not legal as an id.
+struct jsonrpc_raw {
+    char *id;
+    char *request_id;       // params.requestId
+    char *progress_token;   // params._meta.progressToken
+    const char *id_problem; // what is wrong with an id that is there; a sentence
+};
+struct jsonrpc_message { // borrows from the value and the raw parts it was read from
     enum jsonrpc_kind kind;
     const char *method;
-    const json_t *id;     // NULL where there is none or it is not a legal one
+    const char *id_text; // raw JSON text; NULL where there is none or it is not a legal one
+    const char *request_id_text;
+    const char *progress_token_text;
     const json_t *params; // object, or NULL (absent and null alike)
     const char *problem;  // JSONRPC_INVALID: the sentence
 };
-// More values than any message needs: parsed, they would take many times the text's size. Looked at before parsing.
-#define JSONRPC_VALUES_MAX 100000
-bool jsonrpc_has_too_many_values(const char *bytes, size_t len);
-void jsonrpc_classify(const json_t *value, struct jsonrpc_message *ret);
+void jsonrpc_classify(const json_t *value, const struct jsonrpc_raw *raw, struct jsonrpc_message *ret);
+// Whether two raw texts of ids mean the same id: "a" and "\u0061" do, 1 and "1" do not.
+bool jsonrpc_is_same_id(const char *one, const char *other);
 
-// Both are allocated texts; *ret_len (NULL allowed) their length. id NULL = left out. data's reference is
-// taken.
-char *jsonrpc_error_text(const json_t *id, int code, const char *message, json_t *data, size_t *ret_len);
+// Both are allocated texts; *ret_len (NULL allowed) their length. id_text NULL = left out. data's reference
+// is taken.
+char *jsonrpc_error_text(const char *id_text, int code, const char *message, json_t *data, size_t *ret_len);
 // result: JSON text of result_len bytes, put in as it is.
-char *jsonrpc_result_text(const json_t *id, const char *result, size_t result_len, size_t *ret_len);
+char *jsonrpc_result_text(const char *id_text, const char *result, size_t result_len, size_t *ret_len);

@@ -188,9 +188,9 @@ int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_hea
 }
 
 // ---- batches ----------------------------------------------------------------------------------------------
-int mcp_check_batch(const json_t *array, const struct mcp_headers *headers, struct mcp_problem *problem)
+int mcp_check_batch(const struct jsonrpc_text *text, const struct mcp_headers *headers, struct mcp_problem *problem)
 {
-    size_t count = json_array_size(array);
+    size_t count = json_array_size(text->value);
     if (!count)
         return refuse(problem, JSONRPC_INVALID_REQUEST, "a batch must not be empty");
     if (count > MCP_BATCH_MAX)
@@ -203,7 +203,7 @@ int mcp_check_batch(const json_t *array, const struct mcp_headers *headers, stru
                       headers->version);
     for (size_t i = 0; i < count; i++) {
         struct jsonrpc_message message;
-        jsonrpc_classify(json_array_get(array, i), &message);
+        jsonrpc_classify(json_array_get(text->value, i), &text->raws[i], &message);
         if (message.method && strcmp(message.method, "initialize") == 0)
             return refuse(problem, JSONRPC_INVALID_REQUEST, "initialize must not be part of a batch");
         if (json_object_get(envelope(&message), MCP_META_VERSION))

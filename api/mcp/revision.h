@@ -2,7 +2,7 @@
 // client says its revision in `initialize` and in a header; from 2026-07-28 every request says it in
 // params._meta and in headers. A new revision is a row in the table of revision.c.
 #pragma once
-#include "api/mcp/jsonrpc.h"
+#include "api/mcp/jsonrpc_text.h"
 
 enum mcp_era { MCP_LEGACY, MCP_MODERN };
 struct mcp_revision {
@@ -12,7 +12,7 @@ struct mcp_revision {
 };
 #define MCP_NEWEST_LEGACY "2025-11-25"
 #define MCP_MODERN_REVISION "2026-07-28"
-#define MCP_BATCH_MAX 50
+#define MCP_BATCH_MAX JSONRPC_MESSAGES_MAX
 
 #define MCP_META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
@@ -40,4 +40,4 @@ int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_hea
                      struct mcp_problem *problem);
 // Arrays: legal before 2025-06-18 only. Checks size and every element's era; shapes are each element's own
 // affair.
-int mcp_check_batch(const json_t *array, const struct mcp_headers *headers, struct mcp_problem *problem);
+int mcp_check_batch(const struct jsonrpc_text *text, const struct mcp_headers *headers, struct mcp_problem *problem);

@@ -34,6 +34,9 @@ static int parse(const char *bytes, size_t len, size_t flags, json_t **ret, stru
                          JSON_MAX_DEPTH);
     json_error_t jerr;
     json_t *value = json_loadb(bytes, len, flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &jerr);
+    if (!value && json_error_code(&jerr) == json_error_duplicate_key)
+        return error_set(err, ERROR_INVALID, "give each key once", "an object holds a key twice, at line %d, column %d",
+                         jerr.line, jerr.column);
     if (!value)
         return error_set(err, ERROR_INVALID, "send one valid JSON text in UTF-8", "JSON is not valid at line %d, column %d: %s",
                          jerr.line, jerr.column, jerr.text);

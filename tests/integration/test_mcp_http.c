@@ -334,6 +334,9 @@ static void ids_are_echoed_as_they_came(void **state)
                                       "\"1\"",
                                       "9007199254740993",
                                       "9223372036854775807",
+                                      "9223372036854775808",
+                                      "-0",
+                                      "-123456789012345678901234567890",
                                       "\"\\u00e9 \\u2028\"",
                                       "\"a\\u0000b\""};
     for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
@@ -363,8 +366,6 @@ static void illegal_ids_are_invalid_requests(void **state)
         assert_int_equal(code_of("", body, 400), -32600);
         free(body);
     }
-    assert_int_equal(code_of("", "{\"jsonrpc\":\"2.0\",\"id\":9223372036854775808,\"method\":\"ping\"}", 400),
-                     -32700);
 }
 
 static void texts_that_are_no_json_are_parse_errors_and_other_json_invalid(void **state)
@@ -373,12 +374,12 @@ static void texts_that_are_no_json_are_parse_errors_and_other_json_invalid(void 
     static const char *const broken[] = {"",
                                          "{",
                                          "{}x",
-                                         "{\"a\":1,\"a\":1}",
                                          "{\"a\":\"\xff\"}",
                                          "\xEF\xBB\xBF{}",
-                                         "{\"a\":\"\\ud800\"}",
                                          "{'a':1}"};
     static const char *const others[] = {"5",
+                                         "{\"a\":1,\"a\":1}",
+                                         "{\"a\":\"\\ud800\"}",
                                          "\"x\"",
                                          "null",
                                          "true",

@@ -20,11 +20,11 @@ static struct outcome find(const char *method, const char *params, const char *v
 {
     char *text = mem_format("{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":%s}",
                             is_notification ? "" : "\"id\":1,", method, params);
-    json_t *value = NULL;
-    struct error err = ERROR_INIT;
-    assert_ok(json_parse(text, strlen(text), &value, &err));
+    struct jsonrpc_text read;
+    struct jsonrpc_refusal refusal;
+    assert_int_equal(jsonrpc_text_read(text, strlen(text), &read, &refusal), 0);
     struct jsonrpc_message message;
-    jsonrpc_classify(value, &message);
+    jsonrpc_classify(read.value, &read.raws[0], &message);
     struct mcp_headers headers = {.version = mem_strdup_or_null(version_header),
                                   .method = mem_strdup(method)};
     struct mcp_problem problem = {0};
@@ -40,7 +40,7 @@ static struct outcome find(const char *method, const char *params, const char *v
         json_decref(problem.data);
     }
     mcp_headers_clear(&headers);
-    json_decref(value);
+    jsonrpc_text_clear(&read);
     free(text);
     return outcome;
 }
