@@ -1,5 +1,6 @@
 // mcp: a real MCP client of the daemon's own endpoint, for scripts and for trying things out.
 #include "api/client/mcp.h"
+#include "api/client/token.h"
 #include "cli/command.h"
 #include "cli/printers/print.h"
 #include "controller/base/fs.h"
@@ -13,7 +14,11 @@ static int open_client(struct invocation *in, struct mcp_client *ret, struct err
 {
     const char *given = invocation_option(in, "url");
     CLEANUP_FREE char *url = given ? mem_strdup(given) : invocation_mcp_url(in, err);
-    return url ? mcp_client_open(url, ret, err) : -1;
+    const struct config *config = url ? invocation_config(in, err) : NULL;
+    CLEANUP(client_authorization_free) char *authorization = NULL;
+    if (!config || client_read_authorization(config->mcp_token_file, &authorization, err) < 0)
+        return -1;
+    return mcp_client_open(url, authorization, ret, err);
 }
 
 // ---- tools --------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 #include "controller/base/memory.h"
+#include <string.h>
 
 const struct config *invocation_config(struct invocation *in, struct error *err)
 {
@@ -19,18 +20,23 @@ const struct rest *invocation_rest(struct invocation *in, struct error *err)
     return &in->rest_client;
 }
 
+static const char *connectable(const char *host)
+{
+    return strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : host; // every address of this machine
+}
+
 char *invocation_mcp_url(struct invocation *in, struct error *err)
 {
     const struct config *config = invocation_config(in, err);
     if (!config)
         return NULL;
     if (config->port)
-        return mem_format("http://%s:%d/mcp", config->host, config->port);
+        return mem_format("http://%s:%d/mcp", connectable(config->host), config->port);
     const struct rest *rest = invocation_rest(in, err);
     CLEANUP_JSON json_t *status = NULL;
     if (!rest || rest_get(rest, REST_OWN "/status", &status, err) < 0)
         return NULL;
     const json_t *mcp = json_object_get(status, "mcp");
     const char *host = json_get_text(mcp, "host");
-    return mem_format("http://%s:%d/mcp", host ? host : config->host, (int)json_get_int(mcp, "port", 0));
+    return mem_format("http://%s:%d/mcp", connectable(host ? host : config->host), (int)json_get_int(mcp, "port", 0));
 }

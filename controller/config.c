@@ -3,6 +3,7 @@
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "controller/config_path.h"
+#include "controller/config_url.h"
 #include "controller/log.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,11 +27,6 @@ static int read_host(const char *text, void *at, struct error *err)
     struct in_addr address;
     if (inet_pton(AF_INET, text, &address) != 1)
         return error_set(err, ERROR_INVALID, "give 127.0.0.1", "'%s' is not an IPv4 address", text);
-    if (ntohl(address.s_addr) >> 24 != 127)
-        return error_set(
-            err, ERROR_REFUSED,
-            "keep 127.0.0.1; to reach it from elsewhere use the tunnel or 'ssh -L 18788:127.0.0.1:18788'",
-            "'%s' is not a loopback address, and the endpoint has no authentication yet", text);
     *(char **)at = mem_strdup(text);
     return 0;
 }
@@ -126,6 +122,54 @@ static int read_switch(const char *text, void *at, struct error *err)
     return 0;
 }
 
+static int read_auth(const char *text, void *at, struct error *err)
+{
+    static const struct {
+        const char *word;
+        unsigned modes;
+    } words[] = {{"none", 0}, {"token", AUTH_TOKEN}, {"oauth", AUTH_OAUTH}, {"token,oauth", AUTH_TOKEN | AUTH_OAUTH}};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcmp(text, words[i].word) == 0) {
+            *(unsigned *)at = words[i].modes;
+            return 0;
+        }
+    return error_set(err, ERROR_INVALID, "give none, token, oauth or token,oauth", "'%s' is no way to ask who somebody is", text);
+}
+
+// Tokens that travel in clear can be taken by whoever listens: plain http is for this machine only.
+static int read_secure_url(const char *text, void *at, struct error *err)
+{
+    CLEANUP(config_url_clear) struct config_url url = {0};
+    if (text[0] && config_url_parse(text, &url, err) < 0)
+        return -1;
+    if (text[0] && !url.is_https && !config_host_is_loopback(url.host))
+        return error_set(err, ERROR_REFUSED, "give its https:// URL; http:// is for loopback addresses", "'%.200s' is not protected by TLS", text);
+    *(char **)at = mem_strdup(text);
+    return 0;
+}
+
+static int read_public_url(const char *text, void *at, struct error *err)
+{
+    CLEANUP(config_url_clear) struct config_url url = {0};
+    if (text[0] && config_url_parse(text, &url, err) < 0)
+        return -1;
+    *(char **)at = mem_strdup(text);
+    return 0;
+}
+
+static int read_path_or_none(const char *text, void *at, struct error *err)
+{
+    if (text[0])
+        return read_path(text, at, err);
+    *(char **)at = mem_strdup("");
+    return 0;
+}
+
+static int read_path_or_url(const char *text, void *at, struct error *err)
+{
+    return strncmp(text, "http", 4) == 0 ? read_secure_url(text, at, err) : read_path_or_none(text, at, err);
+}
+
 // ---- the table ----------------------------------------------------------------------------------
 
 // The data root comes before those that begin with it.
@@ -137,7 +181,7 @@ static const struct variable {
 } variables[] = {
 // clang-format off
 #define AT(member) offsetof(struct config, member)
-    {{"CHAT2SHELL_HOST", "127.0.0.1", "Address that MCP clients connect to: an IPv4 loopback address."}, read_host, AT(host)},
+    {{"CHAT2SHELL_HOST", "127.0.0.1", "IPv4 address that MCP clients connect to; one that is not a loopback address needs CHAT2SHELL_AUTH."}, read_host, AT(host)},
     {{"CHAT2SHELL_PORT", "18788", "TCP port of the MCP endpoint; 0 takes any free one."}, read_port, AT(port)},
     {{"CHAT2SHELL_DATA_ROOT", "~/.chat2shell", "Directory for everything that chat2shell keeps (mode 0700)."}, read_own_dir,
      AT(data_root)},
@@ -154,6 +198,14 @@ static const struct variable {
     {{"CHAT2SHELL_SECRET_DIR", "~/.secrets/tunnel-client", "Directory of the tunnel client's key, passed to it by path, never read."},
      read_path, AT(secret_dir)},
     {{"CHAT2SHELL_TUNNEL_CLIENT", "~/.local/bin/tunnel-client", "The tunnel client's program."}, read_path, AT(tunnel_client)},
+    {{"CHAT2SHELL_AUTH", "none", "Who may use the MCP endpoint: none (whoever reaches it), token, oauth, or token,oauth (either)."}, read_auth, AT(auth_modes)},
+    {{"CHAT2SHELL_PUBLIC_URL", "", "URL by which MCP clients reach the endpoint, if not by its address: its host name is accepted; the OAuth resource."},
+     read_public_url, AT(public_url), true},
+    {{"CHAT2SHELL_OAUTH_ISSUER", "", "URL of the OAuth authorization server, as its tokens name it (iss)."}, read_secure_url, AT(oauth_issuer), true},
+    {{"CHAT2SHELL_OAUTH_JWKS", "", "Its public keys: the https URL of its key set, or an absolute path of a file with one."}, read_path_or_url,
+     AT(oauth_jwks), true},
+    {{"CHAT2SHELL_MCP_TOKEN_FILE", "", "File (mode 0600) with the token that the commands of chat2shell mcp show to an endpoint that asks for one."},
+     read_path_or_none, AT(mcp_token_file), true},
 #undef AT
     // clang-format on
 };
@@ -238,6 +290,30 @@ static void check_places(const struct config *config, struct problems *problems)
                    config->workspace_root);
 }
 
+static void refuse_access(struct problems *problems, enum error_code code, const char *hint, const char *message)
+{
+    struct error err = ERROR_INIT;
+    error_set(&err, code, hint, "%s", message);
+    add_problem(problems, &err);
+}
+
+// Whoever reaches the endpoint has a shell in every sandbox: beyond this machine it is never open.
+static void check_access(const struct config *config, struct problems *problems)
+{
+    if (config->host && !config->auth_modes && !config_host_is_loopback(config->host))
+        refuse_access(problems, ERROR_REFUSED,
+                      "set CHAT2SHELL_AUTH to token or oauth, or keep CHAT2SHELL_HOST=127.0.0.1 and use the tunnel or 'ssh -L 18788:127.0.0.1:18788'",
+                      "CHAT2SHELL_HOST is not a loopback address, and CHAT2SHELL_AUTH asks nobody who they are");
+    if (!(config->auth_modes & AUTH_OAUTH) || !config->public_url || !config->oauth_issuer || !config->oauth_jwks)
+        return; // not wanted, or said already
+    if (!config->public_url[0] || !config->oauth_issuer[0] || !config->oauth_jwks[0])
+        refuse_access(problems, ERROR_INVALID, "set all three", "CHAT2SHELL_AUTH=oauth needs CHAT2SHELL_PUBLIC_URL, CHAT2SHELL_OAUTH_ISSUER and CHAT2SHELL_OAUTH_JWKS");
+    CLEANUP(config_url_clear) struct config_url url = {0};
+    if (config->public_url[0] && config_url_parse(config->public_url, &url, NULL) == 0 && !url.is_https && !config_host_is_loopback(url.host))
+        refuse_access(problems, ERROR_REFUSED, "put a proxy that ends TLS in front of it, and give its https:// URL",
+                      "CHAT2SHELL_PUBLIC_URL names an OAuth resource that is not protected by TLS");
+}
+
 static void find_program_dir(struct config *config, struct problems *problems)
 {
     struct error err = ERROR_INIT;
@@ -261,6 +337,7 @@ int config_load(struct config *ret, struct error *err)
     for (size_t i = 0; i < ARRAY_LEN(variables); i++)
         read_variable(&variables[i], &config, &problems);
     check_places(&config, &problems);
+    check_access(&config, &problems);
     find_program_dir(&config, &problems);
     CLEANUP_FREE char *text = buffer_take_string(&problems.text);
     if (problems.first.code != ERROR_NONE)
@@ -273,7 +350,8 @@ int config_load(struct config *ret, struct error *err)
 void config_free(struct config *config)
 {
     char *texts[] = {config->host,   config->data_root,  config->state_dir,     config->workspace_root,
-                     config->driver, config->sbx, config->secret_dir, config->tunnel_client, config->program_dir};
+                     config->driver, config->sbx, config->secret_dir, config->tunnel_client, config->program_dir,
+                     config->public_url, config->oauth_issuer, config->oauth_jwks, config->mcp_token_file};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
     clear_roots(&config->allowed_host_roots);

@@ -5,8 +5,10 @@
 #include "schemas/kinds/kinds.h"
 #include <stdbool.h>
 
+enum auth_mode { AUTH_TOKEN = 1, AUTH_OAUTH = 2 }; // who may use the MCP endpoint; 0: whoever reaches it
+
 struct config {
-    char *host;              // CHAT2SHELL_HOST: 127.0.0.1 (other IPv4 loopback addresses allowed)
+    char *host;              // CHAT2SHELL_HOST: 127.0.0.1; one that is not a loopback address needs auth_modes
     int port;                // CHAT2SHELL_PORT: 18788; 0 = any free port (tests)
     char *data_root;         // CHAT2SHELL_DATA_ROOT: ~/.chat2shell
     char *state_dir;         // CHAT2SHELL_STATE_DIR: DATA_ROOT/state; database chat2shell.sqlite, socket operator.sock
@@ -17,6 +19,11 @@ struct config {
     bool is_tunnel_enabled;  // CHAT2SHELL_ENABLE_TUNNEL: 1 | 0
     char *secret_dir;        // CHAT2SHELL_SECRET_DIR: ~/.secrets/tunnel-client
     char *tunnel_client;     // CHAT2SHELL_TUNNEL_CLIENT: ~/.local/bin/tunnel-client
+    unsigned auth_modes;     // CHAT2SHELL_AUTH: none | token | oauth | token,oauth; bits of enum auth_mode
+    char *public_url;        // CHAT2SHELL_PUBLIC_URL: "" = none; the OAuth resource identifier
+    char *oauth_issuer;      // CHAT2SHELL_OAUTH_ISSUER: "" = none
+    char *oauth_jwks;        // CHAT2SHELL_OAUTH_JWKS: "" = none; an absolute path or a URL
+    char *mcp_token_file;    // CHAT2SHELL_MCP_TOKEN_FILE: "" = none; of the client side
     char *program_dir;       // where chat2shell-shim, -guest, -egress are: the directory of /proc/self/exe
 };
 // Paths come out absolute and clean ("~/" is expanded), and nothing of ours overlaps an allowed host root: a host path that

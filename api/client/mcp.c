@@ -1,18 +1,23 @@
 #include "api/client/mcp.h"
+#include "api/client/token.h"
 #include "controller/base/memory.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 void mcp_client_clear(struct mcp_client *client)
 {
     free(client->host);
     free(client->path);
     free(client->revision);
+    client_authorization_free(&client->authorization);
     *client = (struct mcp_client){0};
 }
 
 static int refuse_url(const char *url, struct error *err)
 {
-    return error_set(err, ERROR_INVALID, "give a URL like http://127.0.0.1:18788/mcp", "'%.200s' is not an MCP URL on a loopback address", url);
+    return error_set(err, ERROR_INVALID, "give a URL like http://127.0.0.1:18788/mcp", "'%.200s' is not an MCP URL on an address of this machine", url);
 }
 
 static int parse_port(const char *text, size_t len, int *ret)
@@ -25,6 +30,18 @@ static int parse_port(const char *text, size_t len, int *ret)
     }
     *ret = port;
     return len && port > 0 && port <= 65535 ? 0 : -1;
+}
+
+// An address of this machine's is one that a socket here can have.
+static bool is_own_address(const char *host)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
+        return false;
+    if (ntohl(address.sin_addr.s_addr) >> 24 == 127)
+        return true;
+    CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return address.sin_addr.s_addr != htonl(INADDR_ANY) && fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
 }
 
 int mcp_client_parse_url(const char *url, struct mcp_client *ret, struct error *err)
@@ -42,7 +59,7 @@ int mcp_client_parse_url(const char *url, struct mcp_client *ret, struct error *
         return refuse_url(url, err);
     if (strcmp(name, "localhost") == 0)
         mem_replace(&name, "127.0.0.1");
-    if (strncmp(name, "127.", 4) != 0)
+    if (!is_own_address(name))
         return refuse_url(url, err);
     ret->host = TAKE_PTR(name);
     ret->port = port;
@@ -55,7 +72,7 @@ static int post(const struct mcp_client *client, const json_t *message, struct h
 {
     CLEANUP_FREE char *body = json_to_text(message);
     CLEANUP_FREE char *revision = client->revision ? mem_format("MCP-Protocol-Version: %s", client->revision) : NULL;
-    const char *headers[] = {"Accept: application/json, text/event-stream", revision, NULL};
+    const char *headers[] = {"Accept: application/json, text/event-stream", revision ? revision : client->authorization, revision ? client->authorization : NULL, NULL};
     struct http_target target = {.host = client->host, .port = client->port};
     struct http_ask ask = {.method = "POST", .path = client->path, .content_type = "application/json", .headers = headers, .body = body,
                            .body_len = strlen(body), .timeout_ms = MCP_CLIENT_TIMEOUT_MS};
@@ -66,6 +83,9 @@ static int take_error(int status, const json_t *answer, struct error *err)
 {
     const char *message = json_get_text(json_object_get(answer, "error"), "message");
     enum error_code code = status == 413 ? ERROR_TOO_LARGE : status == 429 ? ERROR_LIMIT : status == 503 ? ERROR_UNAVAILABLE : ERROR_INVALID;
+    if (status == 401)
+        return error_set(err, ERROR_REFUSED, "put a token with the right scopes into a file (chat2shell token create NAME --output-file FILE) and name it in CHAT2SHELL_MCP_TOKEN_FILE",
+                         "%s", message ? message : "the MCP endpoint refuses this caller");
     if (message)
         return error_set(err, code, NULL, "%s", message);
     return error_set(err, status >= 500 ? ERROR_UNAVAILABLE : code, "is this chat2shell's MCP endpoint?", "the MCP endpoint answered with HTTP status %d", status);
@@ -113,9 +133,10 @@ static int initialize(struct mcp_client *client, struct error *err)
     return notify_initialized(client, err);
 }
 
-int mcp_client_open(const char *url, struct mcp_client *ret, struct error *err)
+int mcp_client_open(const char *url, const char *authorization, struct mcp_client *ret, struct error *err)
 {
     CLEANUP(mcp_client_clear) struct mcp_client client = {0};
+    client.authorization = mem_strdup_or_null(authorization);
     if (mcp_client_parse_url(url, &client, err) < 0 || initialize(&client, err) < 0)
         return -1;
     *ret = client;

@@ -10,10 +10,12 @@ struct mcp_client {
     char *host, *path;
     int port;
     char *revision; // negotiated
+    char *authorization; // the header line of client_read_authorization, or NULL; secret
     int next_id;
 };
-// url: "http://127.0.0.1:18788/mcp" (an IPv4 loopback address or localhost: the endpoint is private to this machine).
-int mcp_client_open(const char *url, struct mcp_client *ret, struct error *err); // initialize and notifications/initialized
+// url: "http://127.0.0.1:18788/mcp". An IPv4 address of this machine, or localhost: what is sent there stays on it, the token too.
+// Opens with initialize and notifications/initialized. authorization: of client_read_authorization; NULL = none.
+int mcp_client_open(const char *url, const char *authorization, struct mcp_client *ret, struct error *err);
 void mcp_client_clear(struct mcp_client *client);
 // *ret: the JSON-RPC result, a new reference. A JSON-RPC error becomes err.
 int mcp_client_call(struct mcp_client *client, const char *method, const json_t *params, json_t **ret, struct error *err);
