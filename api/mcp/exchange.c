@@ -152,11 +152,10 @@ static void run_notification(struct mcp_call *call)
 
 static void run_response(struct mcp_call *call)
 {
-    const struct mcp_revision *revision = mcp_revision_find(call->exchange->headers.version);
+    struct mcp_problem problem = {0};
     call->message.id_text = NULL; // it is not the id of a request of theirs
-    if (revision && revision->era == MCP_MODERN)
-        mcp_call_error(call, 400, JSONRPC_INVALID_REQUEST,
-                       "clients send no responses in this protocol revision", NULL);
+    if (mcp_check_response(&call->exchange->headers, &problem) < 0)
+        refuse(call, &problem);
     else
         mcp_call_nothing(call); // nothing was asked, so nothing waits for it
 }
@@ -204,9 +203,7 @@ static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_
     exchange->text = *text;
     exchange->count = exchange->pending = count;
     exchange->is_event = mcp_request_form(request) == MCP_FORM_EVENT;
-    exchange->headers = (struct mcp_headers){.version = http_request_header(request, "MCP-Protocol-Version"),
-                                             .method = http_request_header(request, "Mcp-Method"),
-                                             .name = http_request_header(request, "Mcp-Name")};
+    mcp_headers_read(request, &exchange->headers);
     pthread_mutex_init(&exchange->lock, NULL);
     for (size_t i = 0; i < count; i++)
         exchange->calls[i].exchange = exchange;

@@ -94,7 +94,8 @@ static int find_range(const char *accept, const char *range)
 
 enum mcp_answer_form mcp_accept_form(const char *accept)
 {
-    static const char *const ranges[] = {"application/json", "application/*", "*/*"}; // the most exact one decides
+    static const char *const ranges[] = {"application/json", "application/*",
+                                         "*/*"}; // the most exact one decides
     if (!accept || !*skip_blanks(accept))
         return MCP_FORM_JSON;
     int found = -1;

@@ -2,6 +2,12 @@
 #include "controller/base/memory.h"
 #include <string.h>
 
+const char *jsonrpc_plain_text(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
 static void set_invalid(struct jsonrpc_message *message, const char *problem)
 {
     message->kind = JSONRPC_INVALID;
@@ -17,14 +23,13 @@ void jsonrpc_classify(const json_t *value, const struct jsonrpc_raw *raw, struct
     }
     const json_t *id = json_object_get(value, "id"), *method = json_object_get(value, "method");
     const json_t *params = json_object_get(value, "params"), *version = json_object_get(value, "jsonrpc");
-    ret->method = json_string_value(method);
-    if (ret->method && strlen(ret->method) != json_string_length(method)) // a NUL inside: no method's name
-        ret->method = NULL;
+    const char *version_text = jsonrpc_plain_text(version);
+    ret->method = jsonrpc_plain_text(method);
     ret->id_text = raw->id;
     ret->request_id_text = raw->request_id;
     ret->progress_token_text = raw->progress_token;
     ret->params = json_is_object(params) ? params : NULL;
-    if (!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0)
+    if (!version_text || strcmp(version_text, "2.0") != 0)
         set_invalid(ret, "jsonrpc must be \"2.0\"");
     else if (!method && (json_object_get(value, "result") || json_object_get(value, "error")))
         ret->kind = JSONRPC_RESPONSE;

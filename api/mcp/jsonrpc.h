@@ -38,6 +38,9 @@ void jsonrpc_classify(const json_t *value, const struct jsonrpc_raw *raw, struct
 // Whether two raw texts of ids mean the same id: "a" and "\u0061" do, 1 and "1" do not.
 bool jsonrpc_is_same_id(const char *one, const char *other);
 
+// A string's text; NULL for other values and for a string with a NUL, which a C string would cut short.
+const char *jsonrpc_plain_text(const json_t *value);
+
 // Both are allocated texts; *ret_len (NULL allowed) their length. id_text NULL = left out. data's reference
 // is taken.
 char *jsonrpc_error_text(const char *id_text, int code, const char *message, json_t *data, size_t *ret_len);

@@ -110,7 +110,8 @@ static void judge_number(struct jsonrpc_scan *scan, size_t start, bool is_intege
         break_limit(scan, "the message holds a number of more than 1024 characters");
     } else if (is_integer && fits_integer(number)) {
         return;
-    } else if (is_integer && is_part) { // its raw text is what counts; the parser only needs some number there
+    } else if (is_integer &&
+               is_part) { // its raw text is what counts; the parser only needs some number there
         memset(patch_at(scan, start), ' ', len);
         *patch_at(scan, start) = '0';
     } else if (isinf(strtod(number, NULL))) {

@@ -19,8 +19,9 @@ static const char *judge_id(const struct jsonrpc_slice *slice, const char *text)
     if (slice->is_unfit)
         return "id must not hold half of a surrogate pair";
     if (text[0] == '"')
-        return slice->len <= JSONRPC_ID_STRING_MAX_BYTES ? NULL
-                                                         : "id must be a string of at most 64 KiB of JSON text";
+        return slice->len <= JSONRPC_ID_STRING_MAX_BYTES
+                   ? NULL
+                   : "id must be a string of at most 64 KiB of JSON text";
     if (!is_integer_text(text, slice->len))
         return "id must be a string or an integer";
     return slice->len <= JSONRPC_NUMBER_MAX_CHARACTERS ? NULL
@@ -65,8 +66,7 @@ void jsonrpc_text_clear(struct jsonrpc_text *text)
 
 static void take_raws(const struct jsonrpc_scan *scan, struct jsonrpc_text *ret)
 {
-    size_t count =
-        scan->message_count < JSONRPC_MESSAGES_MAX ? scan->message_count : JSONRPC_MESSAGES_MAX;
+    size_t count = scan->message_count < JSONRPC_MESSAGES_MAX ? scan->message_count : JSONRPC_MESSAGES_MAX;
     ret->raw_count = count;
     ret->raws = mem_alloc((count ? count : 1) * sizeof(ret->raws[0]));
     for (size_t i = 0; i < count; i++)

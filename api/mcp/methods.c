@@ -25,7 +25,10 @@ void mcp_finish_result(json_t *result, enum mcp_era era)
     if (era == MCP_LEGACY)
         return;
     json_object_set_new(result, "resultType", json_string("complete"));
-    json_object_set_new(result, "_meta", json_pack("{s:o}", MCP_META_SERVER_INFO, server_info()));
+    json_t *meta = json_object_get(result, "_meta");
+    if (!json_is_object(meta))
+        json_object_set_new(result, "_meta", meta = json_object());
+    json_object_set_new(meta, MCP_META_SERVER_INFO, server_info());
 }
 
 static void answer(struct mcp_call *call, json_t *taken)
@@ -45,8 +48,9 @@ static void set_cache_hints(json_t *result)
 // ---- handshake --------------------------------------------------------------------------------------------
 static void run_initialize(struct mcp_call *call)
 {
-    const char *asked = json_get_text(call->message.params, "protocolVersion");
-    if (!asked) {
+    const json_t *word = json_object_get(call->message.params, "protocolVersion");
+    const char *asked = jsonrpc_plain_text(word);
+    if (!json_is_string(word)) {
         mcp_call_error(call, 200, JSONRPC_INVALID_PARAMS, "params.protocolVersion must be a string", NULL);
         return;
     }
@@ -99,9 +103,7 @@ static void tool_finished(void *arg, json_t *result)
 static void run_tools_call(struct mcp_call *call)
 {
     const json_t *word = json_object_get(call->message.params, "name");
-    const char *name = json_string_value(word);
-    if (name && strlen(name) != json_string_length(word))
-        name = NULL;
+    const char *name = jsonrpc_plain_text(word);
     const struct tool *tool = name ? tool_find(name) : NULL;
     json_t *arguments = json_object_get(call->message.params, "arguments");
     if (!tool) {
@@ -117,8 +119,8 @@ static void run_tools_call(struct mcp_call *call)
     arguments = json_is_object(arguments) ? json_incref(arguments) : json_object();
     struct mcp_server *server = call->exchange->server;
     call->has_tool = true;
-    tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool, call->exchange->caller.principal, arguments,
-                    tool_finished, call);
+    tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool,
+                    call->exchange->caller.principal, arguments, tool_finished, call);
 }
 
 // ---- table ------------------------------------------------------------------------------------------------

@@ -1,9 +1,13 @@
 #include "api/mcp/revision.h"
+#include "api/http/http.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+// Of a client's own word in an answer that refuses it.
+#define MCP_SHOWN_MAX_BYTES 64
 
 static const struct mcp_revision revisions[] = {
     {.name = "2025-03-26", .era = MCP_LEGACY, .has_batches = true},
@@ -11,6 +15,19 @@ static const struct mcp_revision revisions[] = {
     {.name = MCP_NEWEST_LEGACY, .era = MCP_LEGACY},
     {.name = MCP_MODERN_REVISION, .era = MCP_MODERN},
 };
+
+static char *read_header(const struct http_request *request, const char *name, bool *ret_is_doubled)
+{
+    *ret_is_doubled = http_request_count_header(request, name) > 1;
+    return http_request_header(request, name);
+}
+
+void mcp_headers_read(const struct http_request *request, struct mcp_headers *ret)
+{
+    ret->version = read_header(request, "MCP-Protocol-Version", &ret->is_version_doubled);
+    ret->method = read_header(request, "Mcp-Method", &ret->is_method_doubled);
+    ret->name = read_header(request, "Mcp-Name", &ret->is_name_doubled);
+}
 
 void mcp_headers_clear(struct mcp_headers *headers)
 {
@@ -58,6 +75,19 @@ static int refuse(struct mcp_problem *problem, int code, const char *format, ...
     return -1;
 }
 
+static int refuse_doubled(struct mcp_problem *problem, const char *name)
+{
+    return refuse(problem, MCP_HEADER_MISMATCH, "the %s header is there more than once", name);
+}
+
+static int refuse_unknown_revision(struct mcp_problem *problem, const char *name)
+{
+    return refuse(problem, JSONRPC_INVALID_REQUEST,
+                  "MCP-Protocol-Version %.32s is not spoken here; accepted are 2025-03-26, 2025-06-18, "
+                  "2025-11-25 and 2026-07-28",
+                  name);
+}
+
 static const json_t *envelope(const struct jsonrpc_message *message)
 {
     return json_object_get(message->params, "_meta");
@@ -71,6 +101,8 @@ int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers
     *ret = has_envelope ? MCP_MODERN : MCP_LEGACY;
     if (has_envelope)
         return 0;
+    if (headers->is_version_doubled)
+        return refuse_doubled(problem, "MCP-Protocol-Version");
     if (message->kind == JSONRPC_NOTIFICATION && is_modern(headers->version)) {
         *ret = MCP_MODERN;
         return 0;
@@ -84,10 +116,19 @@ int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers
                    : refuse(problem, JSONRPC_INVALID_PARAMS, "params._meta must carry %s in revision %s",
                             MCP_META_VERSION, headers->version);
     if (!is_initialize && headers->version && !mcp_revision_find(headers->version))
-        return refuse(problem, JSONRPC_INVALID_REQUEST,
-                      "MCP-Protocol-Version %.32s is not spoken here; accepted are 2025-03-26, 2025-06-18, "
-                      "2025-11-25 and 2026-07-28",
+        return refuse_unknown_revision(problem, headers->version);
+    return 0;
+}
+
+int mcp_check_response(const struct mcp_headers *headers, struct mcp_problem *problem)
+{
+    if (headers->is_version_doubled)
+        return refuse_doubled(problem, "MCP-Protocol-Version");
+    if (is_modern(headers->version))
+        return refuse(problem, JSONRPC_INVALID_REQUEST, "clients send no responses in protocol revision %s",
                       headers->version);
+    if (headers->version && !mcp_revision_find(headers->version))
+        return refuse_unknown_revision(problem, headers->version);
     return 0;
 }
 
@@ -131,14 +172,23 @@ static int check_envelope(const struct jsonrpc_message *message, struct mcp_prob
     return 0;
 }
 
+// The client's own word, but no more of it than anybody needs: an answer stays small whatever was asked.
+static json_t *cut_text(const json_t *word, size_t max)
+{
+    const char *text = json_string_value(word);
+    size_t len = json_string_length(word);
+    return json_stringn(text, len > max ? utf8_cut(text, max) : len);
+}
+
 static int check_revision(const struct jsonrpc_message *message, struct mcp_problem *problem)
 {
-    const char *name = json_get_text(envelope(message), MCP_META_VERSION);
-    if (is_modern(name))
+    json_t *word = json_object_get(envelope(message), MCP_META_VERSION);
+    if (is_modern(jsonrpc_plain_text(word)))
         return 0;
-    refuse(problem, MCP_UNSUPPORTED_VERSION, "protocol revision %.32s is not spoken here", name);
-    problem->data = json_pack("{s:o, s:O}", "supported", mcp_modern_revisions(), "requested",
-                              json_object_get(envelope(message), MCP_META_VERSION));
+    refuse(problem, MCP_UNSUPPORTED_VERSION, "protocol revision %.32s is not spoken here in params._meta",
+           json_string_value(word));
+    problem->data = json_pack("{s:o, s:o}", "supported", mcp_modern_revisions(), "requested",
+                              cut_text(word, MCP_SHOWN_MAX_BYTES));
     return -1;
 }
 
@@ -158,14 +208,17 @@ static int check_name_header(const struct jsonrpc_message *message, const struct
                              struct mcp_problem *problem)
 {
     const char *member = named_member(message->method);
-    if (!member)
-        return 0;
+    const json_t *wanted = member ? json_object_get(message->params, member) : NULL;
+    if (!json_is_string(wanted))
+        return 0; // nothing to repeat; the method says what is wrong with its params
+    if (headers->is_name_doubled)
+        return refuse_doubled(problem, "Mcp-Name");
     CLEANUP_FREE char *name = headers->name ? decode_header(headers->name) : NULL;
     if (!name)
         return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Name header is %s",
                       headers->name ? "malformed" : "missing");
-    const char *wanted = json_get_text(message->params, member);
-    if (!wanted || strcmp(name, wanted) != 0)
+    const char *text = jsonrpc_plain_text(wanted);
+    if (!text || strcmp(name, text) != 0)
         return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Name header differs from params.%s", member);
     return 0;
 }
@@ -177,6 +230,8 @@ int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_hea
         return -1;
     if (check_revision(message, problem) < 0)
         return -1;
+    if (headers->is_version_doubled || headers->is_method_doubled)
+        return refuse_doubled(problem, headers->is_version_doubled ? "MCP-Protocol-Version" : "Mcp-Method");
     const char *version = json_get_text(envelope(message), MCP_META_VERSION);
     if (!headers->version || strcmp(headers->version, version) != 0)
         return refuse(problem, MCP_HEADER_MISMATCH, "the MCP-Protocol-Version header %s params._meta",
@@ -188,13 +243,16 @@ int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_hea
 }
 
 // ---- batches ----------------------------------------------------------------------------------------------
-int mcp_check_batch(const struct jsonrpc_text *text, const struct mcp_headers *headers, struct mcp_problem *problem)
+int mcp_check_batch(const struct jsonrpc_text *text, const struct mcp_headers *headers,
+                    struct mcp_problem *problem)
 {
     size_t count = json_array_size(text->value);
     if (!count)
         return refuse(problem, JSONRPC_INVALID_REQUEST, "a batch must not be empty");
     if (count > MCP_BATCH_MAX)
         return refuse(problem, JSONRPC_INVALID_REQUEST, "a batch holds at most %d messages", MCP_BATCH_MAX);
+    if (headers->is_version_doubled)
+        return refuse_doubled(problem, "MCP-Protocol-Version");
     const struct mcp_revision *revision =
         headers->version ? mcp_revision_find(headers->version) : &revisions[0];
     if (!revision || !revision->has_batches)

@@ -1,6 +1,7 @@
-// Which protocol revision a message speaks, and what that demands of it. Pure. Two eras: up to 2025-11-25 a
-// client says its revision in `initialize` and in a header; from 2026-07-28 every request says it in
-// params._meta and in headers. A new revision is a row in the table of revision.c.
+// Which protocol revision a message speaks, and what that demands of it. Pure, but for the reading of
+// headers. Two eras: up to 2025-11-25 a client says its revision in `initialize` and in a header; from
+// 2026-07-28 every request says it in params._meta and in headers. A new revision is a row in the table of
+// revision.c. A header that comes twice is refused wherever it counts.
 #pragma once
 #include "api/mcp/jsonrpc_text.h"
 
@@ -20,7 +21,10 @@ struct mcp_revision {
 
 struct mcp_headers { // copies, without blanks around; NULL = absent
     char *version, *method, *name;
+    bool is_version_doubled, is_method_doubled, is_name_doubled; // which of them counts cannot be told
 };
+struct http_request;
+void mcp_headers_read(const struct http_request *request, struct mcp_headers *ret);
 void mcp_headers_clear(struct mcp_headers *headers);
 
 struct mcp_problem { // why a message is refused
@@ -35,9 +39,12 @@ json_t *mcp_modern_revisions(void);                             // new array of 
 // is unknown.
 int mcp_find_era(const struct jsonrpc_message *message, const struct mcp_headers *headers, enum mcp_era *ret,
                  struct mcp_problem *problem);
+// A response that a client sends: -1 with *problem where its revision knows none.
+int mcp_check_response(const struct mcp_headers *headers, struct mcp_problem *problem);
 // Modern requests: envelope, revision, headers against body, in this order.
 int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_headers *headers,
                      struct mcp_problem *problem);
 // Arrays: legal before 2025-06-18 only. Checks size and every element's era; shapes are each element's own
 // affair.
-int mcp_check_batch(const struct jsonrpc_text *text, const struct mcp_headers *headers, struct mcp_problem *problem);
+int mcp_check_batch(const struct jsonrpc_text *text, const struct mcp_headers *headers,
+                    struct mcp_problem *problem);

@@ -58,7 +58,8 @@ static int listen_and_start(struct mcp_server *server, struct error *err)
                          "%s is not a loopback address, and this listener asks nobody who they are",
                          config->host);
     if (config->auth_modes)
-        return error_set(err, ERROR_UNSUPPORTED, "set CHAT2SHELL_AUTH=none", "this version cannot ask who a caller is");
+        return error_set(err, ERROR_UNSUPPORTED, "set CHAT2SHELL_AUTH=none",
+                         "this version cannot ask who a caller is");
     int fd = http_listen_tcp(config->host, config->port, err);
     if (fd < 0)
         return -1;
