@@ -30,7 +30,8 @@ const struct http_field *http_head_find(const struct http_head *head, const char
     return NULL;
 }
 
-// Fields of which a second one would make two readers see two requests. "Mcp-" stands for a whole family.
+// Fields of which a second one would make two readers see two requests. Those of one protocol only (Mcp-…)
+// are its own affair: it answers their doubling under the request's id, which is not known yet here.
 static bool is_single(const struct http_field *field)
 {
     static const char *const names[] = {"Host",          "Content-Length",   "Transfer-Encoding",
@@ -39,7 +40,7 @@ static bool is_single(const struct http_field *field)
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (is_named(field, names[i]))
             return true;
-    return field->name_len > 4 && strncasecmp(field->name, "Mcp-", 4) == 0;
+    return false;
 }
 
 static int refuse(int *ret_status, int status, struct error *err, const char *what, const char *detail,

@@ -83,8 +83,8 @@ void http_server_get_stats(struct http_server *server, struct http_server_stats 
 // -----------------
 const char *http_request_method(const struct http_request *request);
 const char *http_request_path(const struct http_request *request); // decoded, without the query
-// The value without blanks around it, copied; NULL if absent. Headers that may come once are there at most
-// once.
+// The value without blanks around it, copied; NULL if absent. Headers that HTTP lets come once only are there at
+// most once; of others this is the first, and http_request_count_header tells how many there are.
 char *http_request_header(const struct http_request *request, const char *name);
 bool http_request_has_header(const struct http_request *request, const char *name);
 size_t http_request_count_header(const struct http_request *request, const char *name);

@@ -379,7 +379,7 @@ static void malformed_heads_are_refused_and_the_connection_closed(void **state)
         "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
         "POST /x HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 0\r\n\r\n",
         "POST /x HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
-        "POST /x HTTP/1.1\r\nHost: a\r\nMcp-Name: a\r\nMcp-Name: b\r\nContent-Length: 0\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nOrigin: a\r\norigin: b\r\nContent-Length: 0\r\n\r\n",
         "POST /x%00y HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
         "FOO /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
         "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length : 0\r\n\r\n",
