@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     }
     struct MHD_Daemon *daemon =
         MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer_all, &answer, MHD_OPTION_LISTEN_SOCKET, fd,
-                         MHD_OPTION_CONNECTION_LIMIT, 1024u, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_END);
+                         MHD_OPTION_CONNECTION_LIMIT, 4096u, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_END);
     if (!daemon)
         return 1;
     printf("%d\n", port);

@@ -1,6 +1,6 @@
--- wrk: every request is one MCP tools/list.
+-- wrk: every request is the MCP message of the environment variable BENCH_BODY.
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Accept"] = "application/json, text/event-stream"
 wrk.headers["MCP-Protocol-Version"] = "2025-11-25"
-wrk.body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+wrk.body = os.getenv("BENCH_BODY")

@@ -1,18 +1,19 @@
 // The official TypeScript SDK's stateless Streamable HTTP server, as its own example has it: a server and a transport for
-// each request, JSON answers. It lists the tools of the file it is given (ours), ready made: the kindest case for it.
-//     node sdk-server.mjs TOOLS.json      (copied into a directory where @modelcontextprotocol/sdk is installed)
+// each request, JSON answers. It lists tools and answers calls from a file of ready made results (ours): the kindest case for it.
+//     node sdk-server.mjs RESULTS.json      (copied into a directory where @modelcontextprotocol/sdk is installed)
 // Prints its port on loopback, ends at the end of its input.
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
-const tools = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const results = JSON.parse(readFileSync(process.argv[2], "utf8"));
 
 function makeServer() {
   const server = new Server({ name: "peer", version: "1" }, { capabilities: { tools: {} } });
-  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools }));
+  server.setRequestHandler(ListToolsRequestSchema, async () => results["tools/list"]);
+  server.setRequestHandler(CallToolRequestSchema, async (request) => results[request.params.name]);
   return server;
 }
 
