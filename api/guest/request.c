@@ -39,6 +39,12 @@ void rpc_send_error(struct guest *guest, const json_t *id, int code, const char 
     send_text(guest, rpc_error_text(id, code, message));
 }
 
+void rpc_send_notification(struct guest *guest, const char *method, json_t *params)
+{
+    CLEANUP_JSON json_t *line = json_pack("{s:s, s:s, s:o}", "jsonrpc", "2.0", "method", method, "params", params);
+    send_text(guest, json_to_text(line));
+}
+
 static void finish(struct request *request, char *text)
 {
     struct guest *guest = request->guest;

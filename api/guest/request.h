@@ -32,6 +32,7 @@ struct request {
 
 // A line with an unusable id gets id null.
 void rpc_send_error(struct guest *guest, const json_t *id, int code, const char *message);
+void rpc_send_notification(struct guest *guest, const char *method, json_t *params); // takes params; loop thread
 char *rpc_result_text(const json_t *id, json_t *result); // takes result; any thread
 char *rpc_error_text(const json_t *id, int code, const char *message);
 

@@ -37,9 +37,10 @@ static size_t read_pipe(struct session *session)
     if (session->pipe.fd < 0)
         return 0;
     ssize_t n = read(session->pipe.fd, bytes, sizeof(bytes));
-    if (n > 0)
+    if (n > 0) {
         bash_log_append(&session->log, bytes, (size_t)n);
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        session->printed_bytes += n;
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR))
         close_pipe(session);
     return n > 0 ? (size_t)n : 0;
 }

@@ -16,6 +16,7 @@ struct session {
     struct bash_log log;
     struct loop_timer deadline, kill_timer;
     bool has_exited, is_timed_out;
+    int64_t printed_bytes; // since its start
     int exit_code;
     struct session_wait *first_read; // in order of arrival
     struct session_wait *first_stop;

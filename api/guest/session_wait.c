@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MAX_READ_BYTES 60000
+#define PROGRESS_MS 1000
 #define KILLED_WAIT_MS 2000 // for the kernel to finish a process that was sent SIGKILL
 
 enum wait_for { WAIT_NONE, WAIT_OUTPUT, WAIT_EXIT };
@@ -17,6 +18,9 @@ struct session_wait {
     enum wait_for wait_for;
     size_t max_bytes;
     struct loop_timer timer;
+    const char *progress_token; // the request's; NULL: nobody asked for progress
+    struct loop_timer progress; // armed: something was said less than a second ago
+    int64_t said_bytes;
     struct session_wait *next;
 };
 
@@ -33,6 +37,7 @@ static void end_wait(struct session_wait *wait)
     unlink_wait(&wait->session->first_read, wait);
     unlink_wait(&wait->session->first_stop, wait);
     guest_loop_timer_stop(&wait->session->guest->loop, &wait->timer);
+    guest_loop_timer_stop(&wait->session->guest->loop, &wait->progress);
     free(wait);
 }
 
@@ -42,6 +47,24 @@ static void answer(struct session_wait *wait)
     json_t *result = session_take_snapshot(wait->session, wait->max_bytes);
     end_wait(wait);
     request_answer(request, result);
+}
+
+static void say_progress(struct session_wait *wait)
+{
+    struct guest *guest = wait->session->guest;
+    if (!wait->progress_token || wait->progress.is_armed || wait->said_bytes == wait->session->printed_bytes ||
+        guest->output.pending_bytes > OUTPUT_PAUSE_BYTES)
+        return;
+    wait->said_bytes = wait->session->printed_bytes;
+    guest_loop_timer_start(&guest->loop, &wait->progress, PROGRESS_MS);
+    rpc_send_notification(guest, "notifications/progress",
+                          json_pack("{s:s, s:I}", "progressToken", wait->progress_token, "progress",
+                                    (json_int_t)wait->said_bytes));
+}
+
+static void look_for_progress(struct loop_timer *timer)
+{
+    say_progress(CONTAINER_OF(timer, struct session_wait, progress));
 }
 
 static void time_is_up(struct loop_timer *timer)
@@ -62,6 +85,9 @@ static void add_wait(struct session_wait **list, struct session *session, struct
     *wait = (struct session_wait){
         .session = session, .request = request, .wait_for = wait_for, .max_bytes = max_bytes};
     wait->timer.fire = time_is_up;
+    wait->progress.fire = look_for_progress;
+    if (wait_for == WAIT_EXIT && list == &session->first_read)
+        wait->progress_token = json_get_text(json_object_get(request->params, "_meta"), "progressToken");
     request->context = wait;
     request->cancel = cancel_wait;
     while (*list)
@@ -82,6 +108,8 @@ void session_wake_waits(struct session *session)
         answer(session->first_read);
     while (session->first_stop && session->has_exited)
         answer(session->first_stop);
+    for (struct session_wait *wait = session->first_read; wait; wait = wait->next)
+        say_progress(wait);
 }
 
 static int parse_wait(const json_t *params, enum wait_for *ret, struct error *err)

@@ -21,6 +21,8 @@
 //       unread bytes exist. Returns only bytes not given before, at most max_bytes (a held-back piece of a UTF-8
 //       character is not counted), never splitting a character; bad bytes become U+FFFD. Reads of one session
 //       queue: no byte is lost or given twice. exit_code is 128+N for death by signal N. May be repeated after exit.
+//       With _meta.progressToken (a string) a wait for "exit" says while it lasts how much the command has printed
+//       since its start: notifications/progress {progressToken, progress: bytes}, at most once a second.
 //   chat2shell/bash_stop {session_id} → as bash_read with wait "none"
 //       SIGTERM to the process group, SIGKILL to it if it lives 1.5 s later, then the snapshot. Idempotent.
 //   chat2shell/exec_start {exec_id, argv: [..], cwd?, env?: {..}} → {}
@@ -36,7 +38,7 @@
 #pragma once
 
 #define GUEST_MESSAGE_MAX_BYTES (24 * 1024 * 1024)
-#define GUEST_MAX_IN_FLIGHT 256
+#define GUEST_MAX_IN_FLIGHT 1280
 #define GUEST_MAX_BASH_SESSIONS 1024
 #define GUEST_MAX_EXECS 64
 #define GUEST_EXEC_CHUNK_BYTES (256 * 1024)

@@ -12,6 +12,7 @@
 // to poll before it may stop again, past the second the newest is dropped.
 #define UNDELIVERED_STOP_BYTES (64 * 1024)
 #define UNDELIVERED_MAX_BYTES (256 * 1024)
+#define PROGRESS_PAUSE_MS 500 // the tool server says it once a second
 
 // ---- the sessions of a lane ----------------------------------------------------------------------------------------
 
@@ -127,6 +128,9 @@ static void note_snapshot(struct bash_session *session, const json_t *snapshot)
 {
     json_decref(session->last);
     session->last = snapshot_without_output(snapshot);
+    session->read_bytes += (int64_t)json_string_length(json_object_get(snapshot, "output"));
+    if (session->printed_bytes < session->read_bytes)
+        session->printed_bytes = session->read_bytes;
 }
 
 void bash_settled(struct exchange *exchange, json_t *result)
@@ -170,6 +174,8 @@ int bash_read(struct lane_call *call, const char *wait, int64_t wait_ms, struct 
 {
     json_t *params = json_pack("{s:s, s:s, s:I, s:i}", "session_id", call->session->id, "wait", wait, "wait_ms", (json_int_t)wait_ms,
                                "max_bytes", BASH_OUTPUT_BYTES);
+    if (call->news)
+        json_object_set_new(params, "_meta", json_pack("{s:s}", "progressToken", call->session->id));
     if (call_exchange(call, CALL_READING, "chat2shell/bash_read", params, err) < 0)
         return -1;
     call_arm(call, wait_ms + LANE_GRACE_MS);
@@ -184,6 +190,21 @@ static void poll_read(struct lane_call *call)
         bash_end(call, call->session->last);
     else if (bash_read(call, "output", left_ms > 0 ? left_ms : 0, &err) < 0)
         call_end(call, NULL, &err);
+}
+
+bool bash_take_progress(struct lane *lane, const json_t *params)
+{
+    const char *id = json_get_text(params, "progressToken");
+    struct bash_session *session = id ? bash_session_find(lane, id) : NULL;
+    struct lane_call *call = session && session->reading ? session->reading->call : NULL;
+    struct boot_time now = clock_boot(loop_clock(lane->lanes->loop));
+    int64_t bytes = json_get_int(params, "progress", -1);
+    if (!call || !call->news || bytes <= session->printed_bytes || now.ms < session->printed_at.ms + PROGRESS_PAUSE_MS)
+        return false;
+    session->printed_bytes = bytes;
+    session->printed_at = now;
+    call_news(call);
+    return true;
 }
 
 void bash_pump(struct lane *lane)

@@ -135,6 +135,11 @@ static void on_broken(void *arg, const char *reason)
     lane_fail_ready(lane, ERROR_UNAVAILABLE, why);
 }
 
+static bool on_notice(void *arg, const char *method, const json_t *params)
+{
+    return strcmp(method, "notifications/progress") == 0 && bash_take_progress(arg, params);
+}
+
 static void on_handshake_late(void *arg)
 {
     struct lane *lane = arg;
@@ -182,6 +187,7 @@ void lane_start(struct lane *lane, struct driver_session *session)
 {
     const struct rpc_place place = {.loop = lane->lanes->loop, .farewells = lane->lanes->farewells};
     lane->rpc = rpc_new(&place, session, on_broken, lane);
+    rpc_on_notice(lane->rpc, on_notice);
     json_t *params = json_pack("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", "2025-11-25", "capabilities", "clientInfo", "name",
                                "chat2shell", "version", CHAT2SHELL_VERSION);
     rpc_request(lane->rpc, "initialize", params, on_initialized, lane, NULL);

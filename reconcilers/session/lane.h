@@ -14,7 +14,7 @@
 #include <sys/queue.h>
 
 #define LANE_HANDSHAKE_MS 15000
-#define LANE_WAITS_MAX 128 // calls outside the turn: waits, polls, stops, requests
+#define LANE_WAITS_MAX 1280 // calls outside the turn: waits, polls, stops, requests
 #define LANE_GRACE_MS 30000 // what a wait gets beyond its own bound
 
 enum lane_state {
@@ -60,6 +60,9 @@ struct bash_session { // bash_sessions.c
     LIST_HEAD(, lane_call) delivering; // answered, not told yet: its bytes come back here if the caller has left
     struct buffer undelivered;         // output whose caller had left: the next answer begins with it
     json_t *last;                      // the newest snapshot, its output empty
+    int64_t read_bytes;                // given to readers, or kept for them
+    int64_t printed_bytes;             // by the command so far, as far as known
+    struct boot_time printed_at;       // when the tool server said so without being asked
 };
 
 struct lane {
@@ -109,6 +112,7 @@ struct lane_call {
     enum call_step step;
     atomic_int interest; // enum call_interest
     bool has_left;       // `leaving` ran
+    bool must_stop;      // the caller has left and does not want the work either
     bool is_told;        // `notice` ran after the caller had left
     char *sandbox_uid, *name, *session_id;
     json_t *arguments;
@@ -118,9 +122,10 @@ struct lane_call {
     struct loop_timer *timer;
     struct exchange *exchange;
     lane_answer_fn done;
+    lane_news_fn news; // NULL: nobody watches
     void *arg;
-    json_t *answer; // NULL = error
-    struct error error;
+    json_t *answer;      // NULL = error
+    struct error *error; // owned; a waiting call does without its kilobyte
 };
 
 struct exchange {
@@ -155,6 +160,7 @@ void call_end(struct lane_call *call, json_t *answer /* borrowed */, const struc
 void call_fail(struct lane_call *call, enum error_code code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void call_arm(struct lane_call *call, int64_t ms); // its timer, anew
+void call_news(struct lane_call *call);            // a look at it shows something new
 // Sends one request for the call, which takes `step`. params: reference taken.
 int call_exchange(struct lane_call *call, enum call_step step, const char *method, json_t *params, struct error *err);
 void lane_pump(struct lane *lane); // gives a free turn to the next call
@@ -171,6 +177,8 @@ int bash_read(struct lane_call *call, const char *wait, int64_t wait_ms, struct 
 void bash_end(struct lane_call *call, json_t *snapshot /* borrowed */); // answers it, kept output first
 void bash_end_running(struct lane_call *call);                          // running, nothing new
 void bash_sessions_free(struct lane *lane);
+// The tool server's word about a command whose end is awaited. False: nobody waits for that, or it comes too often.
+bool bash_take_progress(struct lane *lane, const json_t *params);
 
 // ---- bash_snapshot.c -----------------------------------------------------------------------------------------------
 #define BASH_OUTPUT_BYTES 60000

@@ -14,6 +14,7 @@ static void call_free(struct lane_call *call)
     free(call->session_id);
     json_decref(call->arguments);
     json_decref(call->answer);
+    free(call->error);
     free(call);
 }
 
@@ -28,7 +29,7 @@ static void tell(struct notice *notice)
     if (call->session)
         bash_delivered(call, is_taken);
     if (is_taken)
-        call->done(call->arg, call->answer ? 0 : -1, call->answer, call->answer ? NULL : &call->error);
+        call->done(call->arg, call->answer ? 0 : -1, call->answer, call->error);
     if (is_taken || call->has_left)
         call_free(call);
     else
@@ -64,8 +65,10 @@ void call_end(struct lane_call *call, json_t *answer, const struct error *err)
     loop_cancel(TAKE_PTR(call->timer));
     leave_lane(call);
     call->answer = json_incref(answer);
-    if (!answer)
-        call->error = *err;
+    if (!answer) {
+        call->error = mem_alloc(sizeof(*call->error));
+        *call->error = *err;
+    }
     if (call->session && answer)
         LIST_INSERT_HEAD(&call->session->delivering, call, delivering);
     else
@@ -159,14 +162,15 @@ static void arrive(struct lane_op *op)
         enter(call, lane);
 }
 
-// The caller has left. What waits ends; what the tool server is doing in the lane goes on, and its answer is dropped.
+// The caller has left. What waits ends; what the tool server is doing in the lane goes on, unless it is not wanted any more,
+// and its answer is dropped.
 static void leave(struct lane_op *op)
 {
     struct lane_call *call = CALL_OF(op, leaving);
     call->has_left = true;
     if (call->is_told)
         call_free(call);
-    else if (call->step != CALL_ENDED && call->step != CALL_IN_TURN)
+    else if (call->step != CALL_ENDED && (call->must_stop || call->step != CALL_IN_TURN))
         call_fail(call, ERROR_CANCELLED, NULL, "the caller has left");
 }
 
@@ -185,14 +189,61 @@ struct lane_call *call_new(struct lanes *lanes, const char *uid, const struct ca
     return call;
 }
 
-bool lane_call_cancel(struct lane_call *call)
+static bool lose_caller(struct lane_call *call, bool must_stop)
 {
     int waits = CALLER_WAITS;
     struct lanes *lanes = call->lanes;
     if (!atomic_compare_exchange_strong(&call->interest, &waits, CALLER_LEFT))
         return false;
+    call->must_stop = must_stop;
     lanes_post(lanes, &call->leaving);
     return true;
+}
+
+bool lane_call_cancel(struct lane_call *call)
+{
+    return lose_caller(call, false);
+}
+
+bool lane_call_stop(struct lane_call *call)
+{
+    return lose_caller(call, true);
+}
+
+// ---- looking on ----------------------------------------------------------------------------------------------------
+
+void call_news(struct lane_call *call)
+{
+    if (call->news && atomic_load(&call->interest) == CALLER_WAITS)
+        call->news(call->arg);
+}
+
+void lane_call_watch(struct lane_call *call, lane_news_fn news)
+{
+    assert(loop_is_current(call->lanes->loop));
+    call->news = news;
+}
+
+static size_t count_ahead(const struct lane_call *call)
+{
+    size_t count = call->lane->turn != NULL;
+    const struct lane_call *at;
+    for (at = TAILQ_FIRST(&call->lane->calls); at && at != call; at = TAILQ_NEXT(at, link))
+        count += at->step == CALL_WAITS_TURN && at->kind->takes_turn;
+    return count;
+}
+
+void lane_call_look(const struct lane_call *call, struct lane_look *ret)
+{
+    *ret = (struct lane_look){.stage = call->step == CALL_IN_TURN || call->step == CALL_REQUESTING ? LANE_STAGE_RUNNING
+                                       : call->step == CALL_WAITS_TURN                            ? LANE_STAGE_QUEUED
+                                                                                                  : LANE_STAGE_WAITING};
+    if (ret->stage == LANE_STAGE_QUEUED && call->lane)
+        ret->ahead = count_ahead(call);
+    if (call->session) {
+        ret->session_id = call->session_id;
+        ret->printed_bytes = call->session->printed_bytes;
+    }
 }
 
 // ---- turns and exchanges -----------------------------------------------------------------------------------------
@@ -243,5 +294,6 @@ int call_exchange(struct lane_call *call, enum call_step step, const char *metho
         call->lane->turn = exchange;
     if (step == CALL_READING)
         call->session->reading = exchange;
+    call_news(call);
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "reconcilers/session/rpc_transport.h"
 #include "controller/base/memory.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define HINT_RECREATE "destroy this sandbox with sandbox_destroy, then create a new one with sandbox_create"
 
@@ -44,6 +45,13 @@ void rpc_settle(struct rpc *rpc, int64_t id, json_t *result, const struct error 
     struct rpc_pending *pending = find(rpc, id);
     if (pending)
         settle(pending, result, err);
+}
+
+void rpc_give_up(struct rpc *rpc, int64_t id)
+{
+    struct error err = ERROR_INIT;
+    error_set(&err, ERROR_CANCELLED, NULL, "the call was given up while it ran");
+    rpc_settle(rpc, id, NULL, &err);
 }
 
 // ---- ends --------------------------------------------------------------------------------------------------------
@@ -134,7 +142,7 @@ int64_t rpc_request(struct rpc *rpc, const char *method, json_t *params, rpc_ans
     if (rpc->pending_count - rpc->probe_count >= RPC_PENDING_MAX)
         return error_set(err, ERROR_LIMIT, "wait for some of them to end, then try again",
                          "%d calls to this sandbox are in progress, which is the limit", RPC_PENDING_MAX);
-    int64_t id = send(rpc, method, mine, (struct rpc_pending){.fn = fn, .arg = arg}, err);
+    int64_t id = send(rpc, method, mine, (struct rpc_pending){.is_tool = strcmp(method, "tools/call") == 0, .fn = fn, .arg = arg}, err);
     health_note_request(rpc);
     return id;
 }
@@ -160,7 +168,7 @@ static void on_cancel_ignored(void *arg)
 {
     struct rpc_pending *pending = arg;
     pending->cancelled = NULL;
-    pending->rpc->ops->overdue(pending->rpc, pending->id);
+    pending->rpc->ops->overdue(pending->rpc, pending->id, pending->is_tool);
 }
 
 void rpc_cancel(struct rpc *rpc, int64_t id)
@@ -170,6 +178,11 @@ void rpc_cancel(struct rpc *rpc, int64_t id)
         return;
     pending->cancelled = loop_after(rpc->loop, RPC_CANCEL_MS, on_cancel_ignored, pending);
     rpc->ops->cancel(rpc, id);
+}
+
+void rpc_on_notice(struct rpc *rpc, rpc_notice_fn fn)
+{
+    rpc->notice = fn;
 }
 
 void rpc_watch_health(struct rpc *rpc)

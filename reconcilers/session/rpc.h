@@ -16,6 +16,7 @@
 #define RPC_UNASKED_MAX 1000    // notifications and requests of the server between two answers
 #define RPC_VALUES_MAX 200000   // JSON values in one message: bounds the memory that parsing may take
 #define RPC_CANCEL_MS 10000     // a cancelled request is answered within that
+#define RPC_GIVEN_UP_MAX 8      // cancelled tools that a guest still owes an answer
 
 struct rpc;
 struct farewells; // codexpro/farewell.h
@@ -35,11 +36,15 @@ void rpc_free(struct rpc *rpc); // answers what is pending with ERROR_UNAVAILABL
 int64_t rpc_request(struct rpc *rpc, const char *method, json_t *params, rpc_answer_fn fn, void *arg, struct error *err);
 void rpc_notify(struct rpc *rpc, const char *method, json_t *params); // params: reference taken
 // Nobody waits any more. The request stays pending until the server has answered it, which has to be within RPC_CANCEL_MS.
-// Later it depends on the kind: a guest, which promises to end it, is broken then; with CodexPro, which promises nothing,
-// the request is given up and answered with ERROR_CANCELLED. Unknown or cancelled already: nothing.
+// A tool's call is given up then and answered with ERROR_CANCELLED, and what comes for it later is dropped; a guest, which
+// promises to end what is cancelled, is broken when it owes more than RPC_GIVEN_UP_MAX of them, or any other request.
+// Unknown or cancelled already: nothing.
 void rpc_cancel(struct rpc *rpc, int64_t id);
 // The handshake is done: from now on a server that does not answer is found out (rpc_health.h).
 void rpc_watch_health(struct rpc *rpc);
+// What the server says without being asked: true if somebody wanted to know. What nobody wanted counts as flooding.
+typedef bool (*rpc_notice_fn)(void *arg, const char *method, const json_t *params);
+void rpc_on_notice(struct rpc *rpc, rpc_notice_fn fn); // arg: as for broken
 void rpc_break(struct rpc *rpc, const char *reason); // the caller found it broken
 bool rpc_is_broken(const struct rpc *rpc);
 const struct text_list *rpc_last_lines(const struct rpc *rpc);

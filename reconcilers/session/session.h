@@ -73,5 +73,21 @@ struct lane_call *lane_request_closed(struct lanes *lanes, const char *sandbox_u
 // be called under the lock that `done` takes. What waits (for its turn, for output) ends; a tool that runs in the lane goes
 // on and keeps its turn; output of a Bash session that comes too late is kept for the next poll.
 bool lane_call_cancel(struct lane_call *call);
+// The same, and the work is not wanted either: a tool that runs in the lane is told to stop (rpc.h: rpc_cancel). The lane
+// goes on with the next call once the tool server has confirmed that, or after a bounded time; a late answer is dropped.
+bool lane_call_stop(struct lane_call *call);
+// What a call is doing, for its caller's eyes. Loop thread, while its handle is valid.
+enum lane_stage { LANE_STAGE_QUEUED, LANE_STAGE_RUNNING, LANE_STAGE_WAITING };
+struct lane_look {
+    enum lane_stage stage;
+    size_t ahead;           // QUEUED: calls before it, the running one included
+    const char *session_id; // of a Bash session that is known by now, else NULL; borrowed from the call
+    int64_t printed_bytes;  // by that session's command so far, as far as known
+};
+void lane_call_look(const struct lane_call *call, struct lane_look *ret);
+// Loop thread, in the same step that made the call: news runs (with the call's arg) whenever a look would show something
+// new, until the handle ends. It must not call back into lanes.
+typedef void (*lane_news_fn)(void *arg);
+void lane_call_watch(struct lane_call *call, lane_news_fn news);
 // Every call ends by itself within LANE_CALL_DEADLINE_MS (waits: their own bound + 30 s), so handles need no free:
 // a handle is valid until done ran or cancel returned.

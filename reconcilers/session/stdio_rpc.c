@@ -10,6 +10,7 @@ struct stdio_rpc {
     struct rpc base;
     struct line_channel *channel;
     int unasked;
+    int64_t given_up[RPC_GIVEN_UP_MAX]; // ids of tools' calls whose answer may come late; 0 = free
 };
 
 static struct stdio_rpc *stdio_of(struct rpc *rpc)
@@ -19,8 +20,21 @@ static struct stdio_rpc *stdio_of(struct rpc *rpc)
 
 // ---- what comes ----------------------------------------------------------------------------------------------------
 
+static int64_t *find_given_up(struct stdio_rpc *rpc, int64_t id)
+{
+    for (size_t i = 0; i < RPC_GIVEN_UP_MAX; i++)
+        if (rpc->given_up[i] == id)
+            return &rpc->given_up[i];
+    return NULL;
+}
+
 static void take_answer(struct stdio_rpc *rpc, const struct rpc_message *message)
 {
+    int64_t *late = message->id > 0 ? find_given_up(rpc, message->id) : NULL;
+    if (late) {
+        *late = 0;
+        return;
+    }
     if (!rpc_is_pending(&rpc->base, message->id)) {
         rpc_strike(&rpc->base, "an answer to a request that was not made");
         return;
@@ -50,6 +64,9 @@ static void answer_request(struct stdio_rpc *rpc, const char *method, json_t *id
 
 static void take_unasked(struct stdio_rpc *rpc, const struct rpc_message *message)
 {
+    const struct rpc *base = &rpc->base;
+    if (!message->method_id && base->notice && base->notice(base->arg, message->method, json_object_get(message->root, "params")))
+        return;
     if (++rpc->unasked > RPC_UNASKED_MAX)
         rpc_break(&rpc->base, "it flooded the connection with messages that nobody asked for");
     else if (message->method_id)
@@ -106,10 +123,15 @@ static void stdio_cancel(struct rpc *rpc, int64_t id)
     rpc_notify(rpc, "notifications/cancelled", json_pack("{s:I}", "requestId", (json_int_t)id));
 }
 
-static void stdio_overdue(struct rpc *rpc, int64_t id)
+static void stdio_overdue(struct rpc *rpc, int64_t id, bool is_tool)
 {
-    (void)id;
-    rpc_break(rpc, "it did not end a cancelled call within 10 s");
+    int64_t *free_place = is_tool ? find_given_up(stdio_of(rpc), 0) : NULL;
+    if (!free_place) {
+        rpc_break(rpc, is_tool ? "it went on with nine cancelled calls" : "it did not end a cancelled call within 10 s");
+        return;
+    }
+    *free_place = id;
+    rpc_give_up(rpc, id);
 }
 
 static void stdio_close(struct rpc *rpc)

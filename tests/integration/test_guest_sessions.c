@@ -55,6 +55,28 @@ static json_t *read_session(struct guest_rig *rig, int number, const char *wait)
                           json_pack("{s:s s:s s:i}", "session_id", id, "wait", wait, "wait_ms", 50000));
 }
 
+static void a_wait_for_the_end_says_what_was_printed_if_asked(void **state)
+{
+    struct guest_rig *rig = *state;
+    json_decref(guest_rig_call(rig, "chat2shell/bash_start", start_params(1, "printf 12345; until [ -e go ]; do sleep 0.05; done; printf 678")));
+    json_t *params = json_pack("{s:s s:s s:i s:{s:s}}", "session_id", "s1", "wait", "exit", "wait_ms", 60000, "_meta", "progressToken", "t");
+    int64_t id = guest_rig_send(rig, "chat2shell/bash_read", params);
+    json_t *said = guest_rig_receive(rig);
+    assert_string_equal(json_get_text(said, "method"), "notifications/progress");
+    assert_string_equal(json_get_text(json_object_get(said, "params"), "progressToken"), "t");
+    assert_int_equal(json_get_int(json_object_get(said, "params"), "progress", 0), 5);
+    json_decref(said);
+    guest_rig_put_text(rig, "go", "");
+    json_t *answer = guest_rig_receive(rig); // at most once a second: the end comes before
+    while (json_object_get(answer, "method")) {
+        json_decref(answer);
+        answer = guest_rig_receive(rig);
+    }
+    assert_int_equal(json_get_int(answer, "id", 0), id);
+    assert_string_equal(json_get_text(json_object_get(answer, "result"), "output"), "12345678");
+    json_decref(answer);
+}
+
 static long status_value(pid_t pid, const char *name)
 {
     struct error err = ERROR_INIT;
@@ -180,6 +202,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(with_few_descriptors_sessions_are_refused_before_files_are,
                                         start_with_few_descriptors, stop),
         cmocka_unit_test_setup_teardown(sessions_that_have_ended_make_room_for_new_ones, start, stop),
+        cmocka_unit_test_setup_teardown(a_wait_for_the_end_says_what_was_printed_if_asked, start, stop),
         cmocka_unit_test_setup_teardown(stopping_ends_the_whole_process_group, start, stop),
         cmocka_unit_test_setup_teardown(who_waits_uses_no_processor, start, stop),
     };

@@ -1,6 +1,7 @@
 // A lane's turn, queue, deadlines and life. The test is the tool server (tests/support/lane_rig.h).
 #include "tests/support/lane_rig.h"
 #include "controller/base/memory.h"
+#include "reconcilers/session/rpc.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,15 +305,106 @@ static void a_call_past_its_deadline_is_cancelled_and_the_lane_goes_on(void **st
     server_close(&server);
 }
 
-static void a_cancelled_call_that_is_never_answered_breaks_the_server_after_10_s(void **state)
+static void a_call_whose_work_is_not_wanted_is_cancelled_at_the_tool_server(void **state)
+{
+    struct rig *rig = *state;
+    struct server server;
+    struct heard stopped = {0}, queued = {0}, next = {0};
+    rig_open(rig, RIG_SANDBOX, &server, NULL);
+    struct lane_call *call = rig_call(rig, RIG_SANDBOX, "search", &stopped);
+    json_t *request = server_expect(&server, "tools/call");
+    struct lane_call *waiting = rig_call(rig, RIG_SANDBOX, "queued", &queued);
+    rig_call(rig, RIG_SANDBOX, "next", &next);
+    rig_settle(rig);
+    assert_true(lane_call_stop(waiting)); // taken out of the queue: nothing to tell the server
+    assert_true(lane_call_stop(call));
+    expect_cancelled(&server, request);
+    server_expect_nothing(rig, &server); // serial order until the server has confirmed
+    server_refuse(&server, request, -32800, "cancelled");
+    answer_text(&server, "next");
+    heard_wait(&next);
+    assert_int_equal(next.result, 0);
+    assert_false(heard_yet(&stopped));
+    assert_false(heard_yet(&queued));
+    heard_clear(&next);
+    server_close(&server);
+}
+
+static void a_stop_that_meets_the_answer_is_harmless(void **state)
+{
+    struct rig *rig = *state;
+    struct server server;
+    struct heard stopped = {0}, next = {0};
+    rig_open(rig, RIG_SANDBOX, &server, NULL);
+    struct lane_call *call = rig_call(rig, RIG_SANDBOX, "read", &stopped);
+    json_t *request = server_expect(&server, "tools/call");
+    assert_true(lane_call_stop(call));
+    server_answer(&server, request, tool_result("done all the same"));
+    json_decref(server_expect(&server, "notifications/cancelled"));
+    rig_call(rig, RIG_SANDBOX, "next", &next);
+    answer_text(&server, "next");
+    heard_wait(&next);
+    assert_int_equal(next.result, 0);
+    assert_false(heard_yet(&stopped));
+    heard_clear(&next);
+    server_close(&server);
+}
+
+static void a_cancelled_tool_that_is_never_answered_gives_its_turn_back_and_a_late_answer_is_dropped(void **state)
 {
     struct rig *rig = *state;
     struct server server;
     struct heard slow = {0}, next = {0}, died = {0};
     rig_open(rig, RIG_SANDBOX, &server, &died);
-    rig_call(rig, RIG_SANDBOX, "slow", &slow);
-    json_decref(server_expect(&server, "tools/call"));
-    rig_advance(rig, LANE_CALL_DEADLINE_MS);
+    for (int i = 0; i < 3 * RPC_GIVEN_UP_MAX; i++) { // answers that do come owe nothing
+        struct lane_call *call = rig_call(rig, RIG_SANDBOX, "slow", &slow);
+        json_t *request = server_expect(&server, "tools/call");
+        assert_true(lane_call_stop(call));
+        expect_cancelled(&server, request);
+        rig_call(rig, RIG_SANDBOX, "next", &next);
+        rig_advance(rig, RPC_CANCEL_MS - 1);
+        server_expect_nothing(rig, &server);
+        rig_advance(rig, 1);
+        answer_text(&server, "next");
+        heard_wait(&next);
+        assert_int_equal(next.result, 0);
+        heard_clear(&next);
+        server_answer(&server, request, tool_result("late"));
+        rig_settle(rig);
+    }
+    assert_false(heard_yet(&died));
+    server_close(&server);
+}
+
+static void a_server_that_goes_on_with_many_cancelled_tools_is_broken(void **state)
+{
+    struct rig *rig = *state;
+    struct server server;
+    struct heard slow = {0}, died = {0};
+    rig_open(rig, RIG_SANDBOX, &server, &died);
+    for (int i = 0; i <= RPC_GIVEN_UP_MAX; i++) {
+        assert_false(heard_yet(&died));
+        struct lane_call *call = rig_call(rig, RIG_SANDBOX, "slow", &slow);
+        json_decref(server_expect(&server, "tools/call"));
+        assert_true(lane_call_stop(call));
+        json_decref(server_expect(&server, "notifications/cancelled"));
+        rig_advance(rig, RPC_CANCEL_MS);
+    }
+    heard_wait(&died);
+    assert_non_null(strstr(died.reason, "cancelled"));
+    heard_clear(&died);
+    server_close(&server);
+}
+
+static void a_cancelled_call_of_ours_that_is_never_answered_breaks_the_server_after_10_s(void **state)
+{
+    struct rig *rig = *state;
+    struct server server;
+    struct heard slow = {0}, next = {0}, died = {0};
+    rig_open(rig, RIG_SANDBOX, &server, &died);
+    lane_request(rig->lanes, RIG_SANDBOX, "chat2shell/git_unsaved", NULL, 5000, heard_answer, &slow);
+    json_decref(server_expect(&server, "chat2shell/git_unsaved"));
+    rig_advance(rig, 5000);
     heard_wait(&slow);
     rig_call(rig, RIG_SANDBOX, "next", &next);
     rig_advance(rig, 9999);
@@ -793,7 +885,11 @@ int main(void)
         LANE_TEST(a_waiting_tool_holds_up_nobody_and_holds_off_expiry),
         LANE_TEST(a_waiting_tool_ends_30_s_after_its_own_bound_or_with_its_caller),
         LANE_TEST(a_call_past_its_deadline_is_cancelled_and_the_lane_goes_on),
-        LANE_TEST(a_cancelled_call_that_is_never_answered_breaks_the_server_after_10_s),
+        LANE_TEST(a_call_whose_work_is_not_wanted_is_cancelled_at_the_tool_server),
+        LANE_TEST(a_stop_that_meets_the_answer_is_harmless),
+        LANE_TEST(a_cancelled_tool_that_is_never_answered_gives_its_turn_back_and_a_late_answer_is_dropped),
+        LANE_TEST(a_server_that_goes_on_with_many_cancelled_tools_is_broken),
+        LANE_TEST(a_cancelled_call_of_ours_that_is_never_answered_breaks_the_server_after_10_s),
         LANE_TEST(a_call_that_never_gets_its_turn_ends_at_its_deadline),
         LANE_TEST(a_caller_that_leaves_the_queue_is_not_called_and_not_run),
         LANE_TEST(a_running_tool_goes_on_when_its_caller_leaves_and_keeps_its_turn),

@@ -85,6 +85,85 @@ static void bash_starts_in_the_lane_and_waits_for_exit_outside(void **state)
     server_close(&server);
 }
 
+struct watched {
+    struct heard heard;
+    int news;
+};
+
+static void note_news(void *arg)
+{
+    ((struct watched *)arg)->news++;
+}
+
+struct watching {
+    struct rig *rig;
+    struct watched *watched;
+    struct lane_call *call;
+    struct lane_look look;
+};
+
+static void start_watched(void *arg)
+{
+    struct watching *watching = arg;
+    watching->call = lane_bash(watching->rig->lanes, RIG_SANDBOX, "make", NULL, 10000, 0, heard_answer, watching->watched);
+    lane_call_watch(watching->call, note_news);
+}
+
+static void look(void *arg)
+{
+    struct watching *watching = arg;
+    lane_call_look(watching->call, &watching->look);
+}
+
+static void say_printed(struct server *server, const char *id, int bytes)
+{
+    CLEANUP_FREE char *text = mem_format(
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"%s\",\"progress\":%d}}", id, bytes);
+    server_say_text(server, text);
+}
+
+static void a_watched_command_shows_its_stages_and_what_it_printed(void **state)
+{
+    struct rig *rig = *state;
+    struct server server;
+    struct heard first = {0};
+    struct watched watched = {0};
+    struct watching watching = {.rig = rig, .watched = &watched};
+    rig_open(rig, RIG_SANDBOX, &server, NULL);
+    rig_call(rig, RIG_SANDBOX, "read", &first);
+    loop_call(rig->loop, start_watched, &watching);
+    rig_settle(rig);
+    loop_call(rig->loop, look, &watching);
+    assert_int_equal(watching.look.stage, LANE_STAGE_QUEUED);
+    assert_int_equal(watching.look.ahead, 1);
+    server_answer(&server, server_expect(&server, "tools/call"), tool_result("read"));
+    heard_wait(&first);
+    json_t *start = server_expect(&server, "chat2shell/bash_start");
+    CLEANUP_FREE char *id = mem_strdup(param(start, "session_id"));
+    loop_call(rig->loop, look, &watching);
+    assert_int_equal(watching.look.stage, LANE_STAGE_RUNNING);
+    assert_null(watching.look.session_id);
+    server_answer(&server, start, json_object());
+    json_t *read = server_expect(&server, "chat2shell/bash_read");
+    assert_string_equal(json_get_text(json_object_get(json_object_get(read, "params"), "_meta"), "progressToken"), id);
+    int news = watched.news;
+    say_printed(&server, id, 70);
+    say_printed(&server, "somebody_else", 80);
+    say_printed(&server, id, 90); // too soon: it is not worth the news
+    server_say_text(&server, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+    json_decref(server_next(&server)); // it was read to here
+    loop_call(rig->loop, look, &watching);
+    assert_int_equal(watching.look.stage, LANE_STAGE_WAITING);
+    assert_string_equal(watching.look.session_id, id);
+    assert_int_equal(watching.look.printed_bytes, 70);
+    assert_int_equal(watched.news, news + 1);
+    server_answer(&server, read, snapshot(id, "exited", 0, "done\n", false));
+    heard_wait(&watched.heard);
+    expect_answer(&watched.heard, "exited", "done\n", false);
+    heard_clear(&first);
+    server_close(&server);
+}
+
 static void absent_arguments_are_not_sent(void **state)
 {
     struct rig *rig = *state;
@@ -483,6 +562,7 @@ int main(void)
 #define LANE_TEST(test) cmocka_unit_test_setup_teardown(test, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
         LANE_TEST(bash_starts_in_the_lane_and_waits_for_exit_outside),
+        LANE_TEST(a_watched_command_shows_its_stages_and_what_it_printed),
         LANE_TEST(absent_arguments_are_not_sent),
         LANE_TEST(a_failed_first_snapshot_answers_running_with_empty_output),
         LANE_TEST(a_server_without_sessions_says_so),

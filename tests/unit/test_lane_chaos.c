@@ -241,8 +241,7 @@ static void silence_answers_each_call_within_its_bound(void **state)
             make_call(chaos);
         rig_advance(rig, LANE_CALL_DEADLINE_MS);
         check_end(chaos);
-        rig_advance(rig, 10000);
-        heard_wait(&chaos->died); // it ignored the cancels
+        rig_advance(rig, 10000); // a tool in the lane is given up, anything else breaks the server
         lane_drop(rig->lanes, RIG_SANDBOX);
         forget_server(chaos);
         free(chaos);

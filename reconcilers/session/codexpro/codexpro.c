@@ -88,13 +88,13 @@ static void codexpro_cancel(struct rpc *rpc, int64_t id)
         }
 }
 
-// A request of the shell stays there; its late answer finds nobody.
-static void codexpro_overdue(struct rpc *rpc, int64_t id)
+// A request of the shell stays there; its late answer finds nobody. A tool's POST is closed; it is no use to tell CodexPro
+// more than that.
+static void codexpro_overdue(struct rpc *rpc, int64_t id, bool is_tool)
 {
-    struct error err = ERROR_INIT;
-    error_set(&err, ERROR_CANCELLED, NULL, "the call was given up while it ran");
+    (void)is_tool;
     post_drop_rpc(codexpro_of(rpc), id);
-    rpc_settle(rpc, id, NULL, &err);
+    rpc_give_up(rpc, id);
 }
 
 // ---- health --------------------------------------------------------------------------------------------------------
