@@ -81,6 +81,7 @@ struct bash_session *bash_session_add(struct lane *lane, const char *id)
                                      .id = mem_strdup(id),
                                      .undelivered = BUFFER_INIT(UNDELIVERED_MAX_BYTES),
                                      .last = snapshot_running(id)};
+    session->printed_at.ms = clock_boot(loop_clock(lane->lanes->loop)).ms - PROGRESS_PAUSE_MS;
     LIST_INIT(&session->delivering);
     LIST_INSERT_HEAD(&lane->sessions, session, link);
     lane->session_count++;

@@ -3,6 +3,7 @@
 #include "tests/support/lane_rig.h"
 #include "controller/base/guest_protocol.h"
 #include "controller/base/memory.h"
+#include "reconcilers/session/lane.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -495,19 +496,19 @@ static void waits_count_as_activity_and_hold_back_expiry(void **state)
     server_close(&server);
 }
 
-static void more_than_128_waits_are_refused(void **state)
+static void more_waits_than_the_most_are_refused(void **state)
 {
     struct rig *rig = *state;
     struct server server;
-    struct heard heard[129] = {0};
+    CLEANUP_FREE struct heard *heard = mem_alloc((LANE_WAITS_MAX + 1) * sizeof(heard[0]));
     rig_open(rig, RIG_SANDBOX, &server, NULL);
     CLEANUP_FREE char *id = start_session(rig, &server);
-    for (size_t i = 0; i < 129; i++)
+    for (size_t i = 0; i <= LANE_WAITS_MAX; i++)
         poll(rig, id, 5000, &heard[i]);
-    heard_wait(&heard[128]);
-    assert_int_equal(heard[128].error.code, ERROR_LIMIT);
+    heard_wait(&heard[LANE_WAITS_MAX]);
+    assert_int_equal(heard[LANE_WAITS_MAX].error.code, ERROR_LIMIT);
     lane_close(rig->lanes, RIG_SANDBOX, "destroyed");
-    for (size_t i = 0; i < 128; i++) {
+    for (size_t i = 0; i < LANE_WAITS_MAX; i++) {
         heard_wait(&heard[i]);
         assert_int_equal(heard[i].error.code, ERROR_STATE);
     }
@@ -579,7 +580,7 @@ int main(void)
         LANE_TEST(unknown_members_of_a_snapshot_do_not_get_out),
         LANE_TEST(output_with_nul_bytes_arrives_whole),
         LANE_TEST(waits_count_as_activity_and_hold_back_expiry),
-        LANE_TEST(more_than_128_waits_are_refused),
+        LANE_TEST(more_waits_than_the_most_are_refused),
         LANE_TEST(past_2048_sessions_the_one_that_has_told_its_end_is_forgotten),
         LANE_TEST(a_session_that_the_tool_server_forgot_is_unknown),
     };
