@@ -161,7 +161,7 @@ static int check_counts(const struct invocation *in, struct error *err)
     CLEANUP_FREE char *name = invocation_name(in);
     if (invocation_switch(in, "help", false))
         return 0;
-    if (command->children)
+    if (command->children && !command->run)
         error_set(err, ERROR_USAGE, NULL, "%s needs a command", name);
     else if (in->rest && !command->takes_rest)
         error_set(err, ERROR_USAGE, NULL, "%s takes nothing after --", name);

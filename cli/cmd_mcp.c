@@ -2,9 +2,11 @@
 #include "api/client/mcp.h"
 #include "api/client/token.h"
 #include "cli/command.h"
+#include "cli/mcp_bridge.h"
 #include "cli/printers/print.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -138,6 +140,39 @@ static int run_call(struct invocation *in, struct error *err)
     return 0;
 }
 
+// ---- the bridge ---------------------------------------------------------------------------------------------------------
+static int locate_endpoint(void *arg, struct mcp_client *ret, struct error *err)
+{
+    struct invocation *in = arg;
+    const char *given = invocation_option(in, "url");
+    CLEANUP_FREE char *url = given ? mem_strdup(given) : invocation_mcp_url(in, err);
+    return url ? mcp_client_parse_url(url, ret, err) : -1;
+}
+
+// What can never become right is told at once; a daemon that is not there yet may come.
+static int check_settings(struct invocation *in, struct error *err)
+{
+    CLEANUP(mcp_client_clear) struct mcp_client endpoint = {0};
+    const char *given = invocation_option(in, "url");
+    if (given)
+        return mcp_client_parse_url(given, &endpoint, err);
+    return invocation_config(in, err) ? 0 : -1;
+}
+
+static int run_bridge(struct invocation *in, struct error *err)
+{
+    const struct mcp_bridge_options options = {.input_fd = STDIN_FILENO, .output_fd = STDOUT_FILENO, .locate = locate_endpoint, .arg = in};
+    int signal = 0;
+    if (check_settings(in, err) < 0)
+        return -1;
+    if (isatty(STDIN_FILENO))
+        fputs("An MCP client is meant to start this: it speaks one JSON-RPC message a line. See chat2shell mcp --help.\n", stderr);
+    if (mcp_bridge_run(&options, &signal, err) < 0)
+        return -1;
+    in->exit_code = signal == SIGINT ? 128 + SIGINT : 0;
+    return 0;
+}
+
 // ---- the rows -----------------------------------------------------------------------------------------------------------
 static const char *const tool_outputs[] = {"table", "name", "json", NULL};
 #define OPTION_URL {.name = "url", .value = "URL", .doc = "the endpoint; by default the daemon's, from the environment"}
@@ -152,4 +187,15 @@ static const struct command children[] = {
     {.name = "call", .synopsis = "TOOL [JSON|-]", .summary = "Call a tool and print its result", .min_arguments = 1, .max_arguments = 2, .run = run_call,
      COMMAND_OPTIONS(call_options), COMMAND_EXAMPLES(call_examples)},
 };
-const struct command command_mcp = {.name = "mcp", .synopsis = "COMMAND", .summary = "Speak MCP to the daemon, as an assistant would", COMMAND_CHILDREN(children)};
+static const struct option_row bridge_options[] = {OPTION_URL};
+static const struct example bridge_examples[] = {
+    {"{\"mcpServers\": {\"chat2shell\": {\"command\": \"chat2shell\", \"args\": [\"mcp\"]}}}", "how most clients are told to start it"},
+    {"claude mcp add chat2shell -- chat2shell mcp", "how Claude Code is told"},
+};
+static const char bridge_details[] =
+    "Without a command it is an MCP server on standard input and output for clients that start their servers themselves: each line is handed to the "
+    "running daemon, and what the daemon answers is written as a line. Everything else goes to standard error. It stays when the daemon is not there "
+    "or starts again, and answers every request with an error meanwhile. It ends when the client closes its side or stops reading; requests that "
+    "are still under way then get two seconds since the last answer.";
+const struct command command_mcp = {.name = "mcp", .synopsis = "[COMMAND]", .summary = "Speak MCP to the daemon: on standard input and output, or one call",
+    .details = bridge_details, .run = run_bridge, COMMAND_OPTIONS(bridge_options), COMMAND_EXAMPLES(bridge_examples), COMMAND_CHILDREN(children)};

@@ -36,7 +36,7 @@ struct command {
     int min_arguments, max_arguments; // max -1: any number
     bool takes_rest;                  // what follows "--" is another program's
     int (*run)(struct invocation *in, struct error *err);
-    const struct command *children; // sub-commands; `run` is NULL then
+    const struct command *children; // sub-commands; `run` is NULL then, or what it does without one
     size_t child_count;
 };
 extern const struct command *const commands[];
