@@ -147,7 +147,7 @@ void tool_call_start(struct tool_call *call, struct world *world, const struct c
                      json_t *arguments, tool_finish_fn finish, void *arg)
 {
     *call = (struct tool_call){
-        .world = world, .tool = tool, .principal = principal, .arguments = arguments, .gate = gate, .finish = finish, .arg = arg};
+        .world = world, .catalogue = catalogue, .tool = tool, .principal = principal, .arguments = arguments, .gate = gate, .finish = finish, .arg = arg};
     struct error error = ERROR_INIT;
     if (atomic_fetch_add(&gate->calls, 1) >= TOOL_CALLS_MAX) {
         tool_fail_set(call, ERROR_LIMIT, "wait until some of them have ended, then try again",

@@ -39,13 +39,17 @@ const struct tool *tool_find(const char *name); // NULL if unknown
 struct catalogue {
     json_t *entries; // object: name → catalogue entry
     json_t *list;    // {"tools": […]} in the table's order
+    char hash[65];   // SHA-256, in hex, of the text of that array as tools/list gives it: it changes with anything that
+                     // a client sees of the tools, and with nothing else
 };
 int catalogue_load(struct catalogue *ret,
                    struct error *err); // ERROR_INTERNAL if an embedded entry is missing or wrong
 void catalogue_free(struct catalogue *catalogue);
-// Whole arguments against the tool's inputSchema.
-int catalogue_check(const struct catalogue *catalogue, const char *tool, const json_t *arguments,
-                    struct error *err);
+// Whole arguments against the tool's inputSchema; see schema_check.h for what may be changed in them.
+int catalogue_check(const struct catalogue *catalogue, const char *tool, json_t *arguments, struct error *err);
+// A structuredContent from an untrusted tool server against the tool's outputSchema: members that it does not name are
+// taken out, anything else that does not fit is ERROR_INVALID.
+int catalogue_fit_result(const struct catalogue *catalogue, const char *tool, json_t *structured, struct error *err);
 
 // ---- calls ------------------------------------------------------------------------------------------------
 struct tool_gate { // admission counters; shared by all calls of a server
@@ -55,6 +59,7 @@ struct tool_gate { // admission counters; shared by all calls of a server
 typedef void (*tool_finish_fn)(void *arg, json_t *result);
 struct tool_call {
     struct world *world;
+    const struct catalogue *catalogue;
     const struct tool *tool;
     const char *principal; // "mcp", "mcp:token:NAME", …; the caller's memory
     json_t *arguments; // object that fits the schema; owned
