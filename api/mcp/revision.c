@@ -228,11 +228,13 @@ int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_hea
 {
     if (check_envelope(message, problem) < 0)
         return -1;
-    if (check_revision(message, problem) < 0)
+    const char *version = json_get_text(envelope(message), MCP_META_VERSION);
+    // A request that says two things is none for a revision that is not spoken.
+    bool is_contradictory = is_modern(headers->version) && strcmp(headers->version, version) != 0;
+    if (!is_contradictory && check_revision(message, problem) < 0)
         return -1;
     if (headers->is_version_doubled || headers->is_method_doubled)
         return refuse_doubled(problem, headers->is_version_doubled ? "MCP-Protocol-Version" : "Mcp-Method");
-    const char *version = json_get_text(envelope(message), MCP_META_VERSION);
     if (!headers->version || strcmp(headers->version, version) != 0)
         return refuse(problem, MCP_HEADER_MISMATCH, "the MCP-Protocol-Version header %s params._meta",
                       headers->version ? "differs from" : "is missing beside");

@@ -48,10 +48,13 @@ row("M2_clientInfo_and_logLevel_are_not_needed", request(MODERN, "tools/list"), 
 row("M2_strange_members_of_the_envelope_are_ignored",
     request(MODERN, "server/discover", {"_meta": {"openai/session": 5, META + "clientInfo": 5, META + "logLevel": "loud", "traceparent": "x", "progressToken": 2**70}}),
     200, having(id=7, result=IS_MODERN))
-for version in ("2099-01-01", "2025-11-25", "", "2026-07-28\0", "2026-07-28 "):
+for version in ("2099-01-01", "2025-11-25", "", "2026-07-28\0"):
     shown = version.replace("\0", "")
     row(f"M7_{version!r}_is_not_spoken", post(body("tools/list", _meta=envelope(version)), modern_headers("tools/list", version=shown)), 400,
         error(-32022, TEXT, data={"supported": [MODERN], "requested": version}))
+for version in ("2099-01-01", "2026-07-28 ", "v999"):
+    row(f"M7_{version!r}_beside_a_header_of_a_spoken_version_is_a_mismatch", post(body("tools/list", _meta=envelope(version)), modern_headers("tools/list")), 400,
+        error(-32020, saying("differs from params._meta")))
 row("M7_an_unspoken_version_counts_before_its_headers", post(body("tools/list", _meta=envelope("2099-01-01"))), 400,
     error(-32022, TEXT, data={"supported": [MODERN], "requested": "2099-01-01"}))
 
