@@ -95,9 +95,27 @@ static void run_tools_list(struct mcp_call *call)
                         call->exchange->server->list_lens[call->era]);
 }
 
-static void tool_finished(void *arg, json_t *result)
+// A ready result, with what every modern one has put before its last brace.
+static void answer_text(struct mcp_call *call, struct shared_text *taken)
 {
-    answer(arg, result);
+    if (call->era == MCP_LEGACY)
+        mcp_call_result(call, taken->bytes, taken->len);
+    else {
+        CLEANUP_JSON json_t *more = json_object();
+        mcp_finish_result(more, call->era);
+        CLEANUP_FREE char *tail = json_to_text(more);
+        CLEANUP_FREE char *text = mem_format("%.*s,%s", (int)taken->len - 1, taken->bytes, tail + 1);
+        mcp_call_result(call, text, strlen(text));
+    }
+    shared_text_unref(taken);
+}
+
+static void tool_finished(void *arg, struct tool_result result)
+{
+    if (result.text)
+        answer_text(arg, result.text);
+    else
+        answer(arg, result.value);
 }
 
 static void run_tools_call(struct mcp_call *call)

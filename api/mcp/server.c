@@ -11,6 +11,7 @@ void mcp_server_unref(struct mcp_server *server)
     if (atomic_fetch_sub(&server->refs, 1) != 1)
         return;
     catalogue_free(&server->catalogue);
+    list_cache_clear(&server->gate.lists);
     free(server->list_texts[MCP_LEGACY]);
     free(server->list_texts[MCP_MODERN]);
     free(server);
@@ -81,6 +82,7 @@ int mcp_server_start(struct world *world, struct mcp_server **ret, struct error 
     struct mcp_server *server = mem_alloc(sizeof(*server));
     server->world = world;
     server->refs = 1;
+    list_cache_init(&server->gate.lists);
     if (catalogue_load(&server->catalogue, err) < 0) {
         mcp_server_unref(server);
         return -1;

@@ -25,7 +25,7 @@ static void stop_waiting(struct tool_call *call)
     call->is_waiting = false;
 }
 
-void tool_answer_result(struct tool_call *call, json_t *result)
+static void answer_with(struct tool_call *call, struct tool_result result)
 {
     assert(!call->is_answered);
     call->is_answered = true;
@@ -48,7 +48,7 @@ static bool step(struct tool_call *call, void (*fn)(struct tool_call *call))
     call->is_stepping = true;
     fn(call);
     call->is_stepping = false;
-    if (!call->answer)
+    if (!call->answer.value && !call->answer.text)
         return true;
     call->finish(call->arg, call->answer);
     return false;
@@ -59,11 +59,25 @@ static json_t *text_content(const char *text)
     return json_pack("[{s:s, s:o}]", "type", "text", "text", json_from_text(text));
 }
 
-void tool_answer(struct tool_call *call, json_t *structured)
+json_t *tool_result(json_t *structured)
 {
     CLEANUP_FREE char *text = json_to_pretty_text(structured);
-    tool_answer_result(
-        call, json_pack("{s:o, s:o}", "content", text_content(text), "structuredContent", structured));
+    return json_pack("{s:o, s:o}", "content", text_content(text), "structuredContent", structured);
+}
+
+void tool_answer_result(struct tool_call *call, json_t *result)
+{
+    answer_with(call, (struct tool_result){.value = result});
+}
+
+void tool_answer_text(struct tool_call *call, struct shared_text *result)
+{
+    answer_with(call, (struct tool_result){.text = result});
+}
+
+void tool_answer(struct tool_call *call, json_t *structured)
+{
+    tool_answer_result(call, tool_result(structured));
 }
 
 // Faults of the host's side are the operator's to read in the log, not the caller's: their words may name

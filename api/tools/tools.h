@@ -8,8 +8,10 @@
 // gone.
 #pragma once
 #include "controller/base/json.h"
+#include "controller/base/shared_text.h"
 #include "controller/ids.h"
 #include "reconcilers/reconcilers.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
 // Admission: calls under way in this process, and of those the ones that wait for a record's status.
@@ -52,11 +54,27 @@ int catalogue_check(const struct catalogue *catalogue, const char *tool, json_t 
 int catalogue_fit_result(const struct catalogue *catalogue, const char *tool, json_t *structured, struct error *err);
 
 // ---- calls ------------------------------------------------------------------------------------------------
-struct tool_gate { // admission counters; shared by all calls of a server
-    _Atomic int calls, waits;
+struct cached_list {
+    struct store_version version;
+    struct shared_text *text; // a CallToolResult
 };
-// Result is an MCP CallToolResult (reference handed over).
-typedef void (*tool_finish_fn)(void *arg, json_t *result);
+struct list_cache { // see list_answer.h
+    pthread_mutex_t lock;
+    struct cached_list lists[KIND_COUNT];
+};
+void list_cache_init(struct list_cache *cache);
+void list_cache_clear(struct list_cache *cache);
+
+struct tool_gate { // shared by all calls of a server
+    _Atomic int calls, waits; // admission
+    struct list_cache lists;
+};
+// An MCP CallToolResult: as a value, or ready made as its JSON text. Exactly one is set; the reference is handed over.
+struct tool_result {
+    json_t *value;
+    struct shared_text *text;
+};
+typedef void (*tool_finish_fn)(void *arg, struct tool_result result);
 struct tool_call {
     struct world *world;
     const struct catalogue *catalogue;
@@ -71,7 +89,7 @@ struct tool_call {
     bool is_answered, is_cancelled, is_waiting;
     bool is_stepping; // inside run or next: `finish` waits until it returned, so that it may look at the call
                       // to its end
-    json_t *answer;   // meanwhile
+    struct tool_result answer; // meanwhile
     void (*next)(struct tool_call *call); // what the current step leads to
     struct boot_time deadline;
     struct store_waiter *waiter;
@@ -95,7 +113,9 @@ void tool_call_cancel(struct tool_call *call);
 // ---- for the tools' own files -----------------------------------------------------------------------------
 const char *tool_text(const struct tool_call *call, const char *name); // NULL if absent
 int64_t tool_int(const struct tool_call *call, const char *name, int64_t fallback);
-void tool_answer(struct tool_call *call, json_t *structured);    // reference taken; also put as text
+json_t *tool_result(json_t *structured);                         // a CallToolResult with it, also as text; reference taken
+void tool_answer(struct tool_call *call, json_t *structured);    // with tool_result of it
+void tool_answer_text(struct tool_call *call, struct shared_text *result); // a whole CallToolResult's JSON text; reference taken
 void tool_answer_result(struct tool_call *call, json_t *result); // a whole CallToolResult; reference taken
 void tool_fail(struct tool_call *call, const struct error *err); // isError, a sentence with what to do next
 int tool_fail_set(struct tool_call *call, enum error_code code, const char *hint, const char *format, ...)

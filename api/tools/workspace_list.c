@@ -1,15 +1,13 @@
+#include "api/tools/list_answer.h"
 #include "api/tools/run.h"
+
+static json_t *render(struct world *world, const struct record *workspace)
+{
+    (void)world;
+    return render_workspace(workspace);
+}
 
 void tool_run_workspace_list(struct tool_call *call)
 {
-    struct record_list list = {0};
-    if (store_list(call->world->store, KIND_WORKSPACE, &list, NULL, &call->error) < 0) {
-        tool_fail(call, &call->error);
-        return;
-    }
-    json_t *workspaces = json_array();
-    for (size_t i = 0; i < list.count; i++)
-        json_array_append_new(workspaces, render_workspace(list.items[i]));
-    record_list_free(&list);
-    tool_answer(call, json_pack("{s:o}", "workspaces", workspaces));
+    tool_answer_list(call, KIND_WORKSPACE, "workspaces", render);
 }

@@ -75,6 +75,7 @@ void store_touch_activity(struct store *store, const char *sandbox_uid, struct w
     if (entry && at.ms > entry->at_ms) {
         entry->at_ms = at.ms;
         entry->is_dirty = true;
+        atomic_fetch_add(&activity->changes, 1);
         is_first = !activity->dirty_since_ms;
         if (is_first)
             activity->dirty_since_ms = clock_boot(store->clock).ms + 1; // never 0

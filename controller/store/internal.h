@@ -157,6 +157,7 @@ struct activity {
     pthread_mutex_t lock;
     struct activity_entry *buckets[ACTIVITY_BUCKETS];
     int64_t dirty_since_ms; // boot time of the first unwritten touch; 0 = none
+    _Atomic int64_t changes;
 };
 void activity_init(struct activity *activity);
 void activity_free(struct activity *activity);

@@ -125,6 +125,11 @@ int store_each_uid(struct store *store, enum kind kind, void (*fn)(void *arg, co
     return r;
 }
 
+struct store_version store_version(struct store *store)
+{
+    return (struct store_version){.revision = atomic_load(&store->revision), .activity = atomic_load(&store->activity.changes)};
+}
+
 int64_t store_revision(struct store *store)
 {
     return atomic_load(&store->revision);

@@ -42,6 +42,11 @@ int store_list_bound(struct store *store, enum kind kind, const char *to_uid, st
 // The uid of every live record, oldest first, for a caller that reads each one fresh later anyway. fn must not use the store.
 int store_each_uid(struct store *store, enum kind kind, void (*fn)(void *arg, const char *uid), void *arg, struct error *err);
 int64_t store_revision(struct store *store);
+// What a reader sees has not changed as long as this has not: records by the revision, sandboxes' last activity by a count.
+struct store_version {
+    int64_t revision, activity;
+};
+struct store_version store_version(struct store *store);
 
 // One piece of a kind's live records as API objects, oldest first, as they were at one revision: the feed has what
 // changed since. ERROR_EXPIRED when the revision is older than the feed or newer than the store: begin again.

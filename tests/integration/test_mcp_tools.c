@@ -831,6 +831,30 @@ static void modern_calls_carry_their_result_type(void **state)
     http_answer_clear(&answer);
 }
 
+// Lists are kept ready: whatever changes what a list says must be in the next one.
+static void a_list_never_tells_what_was_before(void **state)
+{
+    (void)state;
+    char *uid = make_running();
+    json_t *before = take_structured("sandbox_list", call("sandbox_list", NULL));
+    const json_t *sandbox = json_array_get(json_object_get(before, "sandboxes"), 0);
+    json_int_t activity = json_integer_value(json_object_get(sandbox, "lastActivityAt"));
+    store_touch_activity(f.store, uid, (struct wall_time){activity + 5000});
+    json_t *after = take_structured("sandbox_list", call("sandbox_list", NULL));
+    sandbox = json_array_get(json_object_get(after, "sandboxes"), 0);
+    assert_int_equal(json_integer_value(json_object_get(sandbox, "lastActivityAt")), activity + 5000);
+    json_decref(before);
+    json_decref(after);
+    free(make_running());
+    after = take_structured("sandbox_list", call("sandbox_list", NULL));
+    assert_int_equal(json_array_size(json_object_get(after, "sandboxes")), 2);
+    json_t *same = take_structured("sandbox_list", call("sandbox_list", NULL));
+    assert_true(json_equal(after, same));
+    json_decref(after);
+    json_decref(same);
+    free(uid);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void)
 {
@@ -855,6 +879,7 @@ int main(void)
         TEST(a_hang_up_cancels_the_lanes_wait),
         TEST(a_batch_of_calls_is_answered_when_the_last_is),
         TEST(more_calls_than_the_most_are_refused_with_what_to_do),
+        TEST(a_list_never_tells_what_was_before),
         TEST(modern_calls_carry_their_result_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
