@@ -89,8 +89,9 @@ static enum MHD_Result queue_answer(struct http_request *request)
     request->is_queued = true;
     release_body(request);
     int64_t now = http_server_now_ms(request->server);
-    http_connection_set_deadline(request->connection, request->stream ? DEADLINE_NONE : now + HTTP_REPLY_MS);
-    http_connection_set_working(request->connection, request->stream != NULL, now);
+    if (!http_connection_enter(request->server, request->connection,
+                               request->stream ? HTTP_WORKING : HTTP_REPLYING, now + HTTP_REPLY_MS))
+        return MHD_NO;
     return MHD_queue_response(request->mhd, (unsigned)request->status, request->response);
 }
 
@@ -128,12 +129,12 @@ void *http_exchange_begin(void *arg, const char *target, struct MHD_Connection *
     request->connection = info ? info->socket_context : NULL;
     request->mhd = mhd;
     request->refs = 1;
+    request->raw_target = target;
     request->target = mem_strdup(target);
     request->body = (struct buffer)BUFFER_INIT(server->options.body_max_bytes);
     pthread_mutex_init(&request->lock, NULL);
-    int64_t now = http_server_now_ms(server);
-    http_connection_set_deadline(request->connection, now + HTTP_UPLOAD_MS);
-    http_connection_set_working(request->connection, false, now);
+    http_connection_enter(server, request->connection, HTTP_READING_HEAD,
+                          http_server_now_ms(server) + HTTP_HEAD_MS);
     return request;
 }
 
@@ -172,14 +173,21 @@ static bool read_head(struct http_request *request, const char *method, const ch
 }
 
 // ---- body -------------------------------------------------------------------------------------------------
+// A body may take as much as is still left for all the others, so the room that is short runs out for the
+// largest first and a small one always finds some.
+static bool count_body(struct http_request *request, size_t len)
+{
+    size_t total = atomic_fetch_add(&request->server->body_bytes, len) + len;
+    request->body_counted += len;
+    return total <= HTTP_BODIES_MAX_BYTES && request->body_counted <= HTTP_BODIES_MAX_BYTES - total;
+}
+
 static enum MHD_Result collect(struct http_request *request, const char *bytes, size_t len)
 {
     request->received += (int64_t)len;
     if (request->is_draining)
         return request->received > HTTP_DRAIN_MAX_BYTES ? MHD_NO : MHD_YES;
-    size_t total = atomic_fetch_add(&request->server->body_bytes, len) + len;
-    request->body_counted += len;
-    if (total > HTTP_BODIES_MAX_BYTES)
+    if (!count_body(request, len))
         refuse_with(request, 503, ERROR_LIMIT, "try again in a moment",
                     "too many request bodies are being received at once");
     else if (buffer_append(&request->body, bytes, len) < 0)
@@ -198,20 +206,22 @@ struct MHD_Response *http_stopping_reply(struct http_server *server)
     return http_reply_make(&reply, body, strlen(body));
 }
 
-static void hand_over(struct http_request *request)
+// False: the client was cut off in this instant.
+static bool hand_over(struct http_request *request)
 {
     const struct http_server_options *options = &request->server->options;
+    if (!http_connection_enter(request->server, request->connection, HTTP_WORKING, DEADLINE_NONE))
+        return false;
     request->is_handed = true;
-    http_connection_set_deadline(request->connection, DEADLINE_NONE);
-    http_connection_set_working(request->connection, true, http_server_now_ms(request->server));
     http_request_ref(request);
     options->handle(options->arg, request);
+    return true;
 }
 
 static enum MHD_Result finish(struct http_request *request)
 {
-    if (!request->is_handed && !request->is_draining)
-        hand_over(request);
+    if (!request->is_handed && !request->is_draining && !hand_over(request))
+        return MHD_NO;
     pthread_mutex_lock(&request->lock);
     bool is_answered = request->is_answered, is_gone = request->is_gone;
     bool is_waiting = !is_answered && !is_gone && http_request_suspend(request);
@@ -236,6 +246,9 @@ enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, c
         request->is_head_seen = true;
         request->method = method;
         request->path = url;
+        if (!http_connection_enter(request->server, request->connection, HTTP_READING_BODY,
+                                   http_server_now_ms(request->server) + HTTP_UPLOAD_MS))
+            return MHD_NO;
         return read_head(request, method, version) ? queue_answer(request) : MHD_YES;
     }
     if (!*upload_size)
@@ -257,9 +270,7 @@ void http_exchange_completed(void *arg, struct MHD_Connection *mhd, void **state
     http_request_unwatch(request);
     if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK)
         http_request_end_wait(request, 0, NULL);
-    int64_t now = http_server_now_ms(server);
-    http_connection_set_deadline(request->connection, now + HTTP_IDLE_MS);
-    http_connection_set_working(request->connection, false, now);
+    http_connection_enter(server, request->connection, HTTP_IDLE, http_server_now_ms(server) + HTTP_IDLE_MS);
     http_request_unref(request);
     http_server_count_active(server, -1);
 }
@@ -291,10 +302,7 @@ const void *http_request_kept(const struct http_request *request)
 
 bool http_request_peer(const struct http_request *request, struct ucred *ret)
 {
-    if (!request->connection || !request->connection->has_peer)
-        return false;
-    *ret = request->connection->peer;
-    return true;
+    return request->server->options.has_peer && http_connection_peer(request->connection, ret);
 }
 
 int http_request_socket(const struct http_request *request)

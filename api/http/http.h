@@ -13,26 +13,28 @@
 //         http_respond(request, &reply, mem_strdup("{}"), 2);
 //     }
 //
-// What the library below lets through unseen, and no check of ours can find: lines that end in a bare LF, a
-// NUL byte in a header value (the value ends there), folded header lines (they arrive as an oddly named
-// header, which the token check refuses where it can), chunk extensions, and blanks around the request line's
-// parts. No second parser stands behind this one, so none of them can smuggle a request to somebody else.
+// What the library below lets through unseen: chunk extensions, trailers (read and dropped), and chunk lines
+// that end in a bare LF. No second parser stands behind this one, so none of them can smuggle a request to
+// somebody else.
 #pragma once
 #include "controller/base/error.h"
 #include "controller/loop.h"
 #include <stddef.h>
 #include <sys/socket.h>
 
-#define HTTP_HEAD_MAX_BYTES (32 * 1024)           // whole head; larger ones the library refuses itself
+#define HTTP_HEAD_MAX_BYTES (12 * 1024)           // whole head: 431 beyond
 #define HTTP_BODY_MAX_BYTES (20 * 1024 * 1024)    // one body: 413 beyond
-#define HTTP_BODIES_MAX_BYTES (128 * 1024 * 1024) // all bodies in memory at once: 503 beyond
+#define HTTP_BODIES_MAX_BYTES (128 * 1024 * 1024) // all bodies in memory at once; one may take half of what it finds free: 503 beyond
 #define HTTP_DRAIN_MAX_BYTES                                                                                 \
     (256LL * 1024 * 1024) // of a refused body read and dropped, so that the answer arrives
-#define HTTP_CONNECTIONS_MAX 1024
-#define HTTP_CONNECTIONS_FULL 896 // from here on each new one costs the longest idle one its place
+// Connections of a listener, or half of the process's limit on open files if that is less. An idle one takes
+// 21 KiB of memory, all of them 84 MiB at the most.
+#define HTTP_CONNECTIONS_MAX 4096
+#define HTTP_CONNECTIONS_FULL 3584 // from here on each new one costs the one that stands still longest its place
 #define HTTP_IDLE_MS (75 * 1000)   // kept-alive connection without a request
-#define HTTP_UPLOAD_MS (60 * 1000) // from the request line to the body's last byte
-#define HTTP_REPLY_MS (120 * 1000) // for the client to read an answer (streams: no limit)
+#define HTTP_HEAD_MS (20 * 1000)   // from the connection to its first request line; from a request line to the head's end
+#define HTTP_UPLOAD_MS (60 * 1000) // from the head's end to the body's last byte
+#define HTTP_REPLY_MS (120 * 1000) // for the client to read an answer; of a stream, to take the next piece
 
 struct http_server;
 struct http_request;

@@ -10,35 +10,44 @@
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 #define DEADLINE_NONE INT64_MAX
+// The library's memory for one connection: a head of the largest size, what it notes about 100 fields, the
+// answer's head.
+#define HTTP_MEMORY_BYTES (20 * 1024)
 
-// One socket. The sweep shuts it down when its deadline passes: the library's own timeout only sees silence,
-// not a client that drips a byte now and then.
+enum http_phase {
+    HTTP_FRESH,        // no request line yet
+    HTTP_IDLE,         // between two requests
+    HTTP_READING_HEAD, // from the request line on
+    HTTP_READING_BODY,
+    HTTP_WORKING, // a handler has its request, or a stream is its answer: not to be evicted
+    HTTP_REPLYING,
+    HTTP_CUT, // shut down; the library has not closed it yet
+};
+// One socket. The sweep cuts it when its deadline passes.
 struct http_connection {
-    struct http_connection *next, *prev; // server->lock
+    TAILQ_ENTRY(http_connection) link; // server->lock: in server->waiting or ->working
+    enum http_phase phase;             // server->lock
     int fd;
     _Atomic int64_t deadline_ms; // boot time
-    _Atomic int64_t since_ms;    // when it became idle, or began what it does
-    _Atomic bool is_working;     // a handler has its request: not to be evicted
-    bool is_evicted;             // server->lock
-    bool has_peer;
-    struct ucred peer;
 };
 
 struct http_server {
     struct MHD_Daemon *daemon;
     struct http_server_options options;
+    size_t connections_max, connections_full; // what the limit on open files leaves room for
     _Atomic int refs; // one for the owner, one a request
     _Atomic size_t body_bytes;
     struct loop_timer *sweep; // loop thread
     pthread_mutex_t lock;     // guards the rest
     pthread_cond_t drained;   // a count below became 0
-    struct http_connection *connections;
+    TAILQ_HEAD(http_list, http_connection) waiting, working; // for the client, for us; longest unchanged first
     struct http_request *suspended; // waiting for somebody to claim them
     size_t connection_count;
-    size_t suspended_count;         // until the library knows that they go on
-    size_t active_count;            // requests that the library has not completed
+    size_t suspended_count; // until the library knows that they go on
+    size_t active_count;    // requests that the library has not completed
     bool is_stopping;               // nothing is suspended from now on
 };
 
@@ -47,6 +56,7 @@ struct http_request {
     struct http_connection *connection; // NULL where the library knows none
     struct MHD_Connection *mhd;         // only while the library holds its reference
     const char *method, *path;
+    const char *raw_target; // where the library reads it
     char *target;
     bool is_head_seen, is_draining, is_handed;
     struct buffer body;
@@ -77,8 +87,17 @@ void http_server_ref(struct http_server *server);
 void http_server_unref(struct http_server *server);
 int64_t http_server_now_ms(const struct http_server *server);
 void http_server_count_active(struct http_server *server, int change);
-void http_connection_set_deadline(struct http_connection *connection, int64_t deadline_ms); // NULL allowed
-void http_connection_set_working(struct http_connection *connection, bool is_working, int64_t now_ms); // NULL allowed
+// ---- connection.c; a NULL connection is allowed
+enum MHD_Result http_connection_may_enter(void *server, const struct sockaddr *address, socklen_t len);
+void http_connection_changed(void *server, struct MHD_Connection *mhd, void **context,
+                             enum MHD_ConnectionNotificationCode code);
+// False: it was cut meanwhile, and nothing may be written to it any more.
+bool http_connection_enter(struct http_server *server, struct http_connection *connection,
+                           enum http_phase phase, int64_t deadline_ms);
+void http_connection_set_deadline(struct http_connection *connection, int64_t deadline_ms);
+bool http_connection_peer(const struct http_connection *connection, struct ucred *ret);
+void http_sweep_start(void *server); // loop thread
+void http_sweep_stop(void *server);  // loop thread
 // ---- exchange.c: the library's callbacks
 void *http_exchange_begin(void *server, const char *target, struct MHD_Connection *mhd);
 enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url,

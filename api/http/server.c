@@ -1,14 +1,13 @@
 // A server's life: the library's daemon over a listening socket of ours, the sweep over connections, stop.
 #include "api/http/internal.h"
 #include "controller/base/memory.h"
-#include "controller/base/socket.h"
 #include "controller/thread.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
-#define SWEEP_MS 5000
 #define DRAIN_MS 2000 // real time: the clients are real
 
 void http_server_ref(struct http_server *server)
@@ -39,121 +38,15 @@ void http_server_count_active(struct http_server *server, int change)
     pthread_mutex_unlock(&server->lock);
 }
 
-// ---- connections ------------------------------------------------------------------------------------------
-void http_connection_set_deadline(struct http_connection *connection, int64_t deadline_ms)
-{
-    if (connection)
-        atomic_store_explicit(&connection->deadline_ms, deadline_ms, memory_order_relaxed);
-}
-
-void http_connection_set_working(struct http_connection *connection, bool is_working, int64_t now_ms)
-{
-    if (!connection)
-        return;
-    atomic_store_explicit(&connection->since_ms, now_ms, memory_order_relaxed);
-    atomic_store_explicit(&connection->is_working, is_working, memory_order_relaxed);
-}
-
-// Holding the lock. One client that opens connections and leaves them must not lock the others out.
-static void evict_longest_idle(struct http_server *server)
-{
-    struct http_connection *longest = NULL;
-    for (struct http_connection *at = server->connections; at; at = at->next)
-        if (!at->is_evicted && !atomic_load_explicit(&at->is_working, memory_order_relaxed) &&
-            (!longest || atomic_load_explicit(&at->since_ms, memory_order_relaxed) <=
-                             atomic_load_explicit(&longest->since_ms, memory_order_relaxed)))
-            longest = at; // of equals the one that came first: the list begins with the newest
-    if (!longest)
-        return;
-    longest->is_evicted = true;
-    shutdown(longest->fd, SHUT_RDWR);
-}
-
-static void connection_started(struct http_server *server, struct MHD_Connection *mhd, void **context)
-{
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (!info)
-        return;
-    struct http_connection *connection = mem_alloc(sizeof(*connection));
-    connection->fd = info->connect_fd;
-    connection->since_ms = http_server_now_ms(server);
-    connection->deadline_ms = connection->since_ms + HTTP_IDLE_MS;
-    connection->has_peer = server->options.has_peer && socket_peer(connection->fd, &connection->peer) == 0;
-    *context = connection;
-    pthread_mutex_lock(&server->lock);
-    connection->next = server->connections;
-    if (connection->next)
-        connection->next->prev = connection;
-    server->connections = connection;
-    if (++server->connection_count > HTTP_CONNECTIONS_FULL)
-        evict_longest_idle(server);
-    pthread_mutex_unlock(&server->lock);
-}
-
-static void connection_closed(struct http_server *server, void **context)
-{
-    struct http_connection *connection = *context;
-    *context = NULL;
-    if (!connection)
-        return;
-    pthread_mutex_lock(&server->lock);
-    server->connection_count--;
-    if (connection->prev)
-        connection->prev->next = connection->next;
-    else
-        server->connections = connection->next;
-    if (connection->next)
-        connection->next->prev = connection->prev;
-    pthread_mutex_unlock(&server->lock);
-    free(connection);
-}
-
-static void connection_changed(void *arg, struct MHD_Connection *mhd, void **context,
-                               enum MHD_ConnectionNotificationCode code)
-{
-    if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        connection_started(arg, mhd, context);
-    else
-        connection_closed(arg, context);
-}
-
-static void sweep(void *arg)
-{
-    struct http_server *server = arg;
-    int64_t now = http_server_now_ms(server);
-    pthread_mutex_lock(&server->lock); // a socket is closed only after it left the list
-    for (struct http_connection *at = server->connections; at; at = at->next)
-        if (atomic_load_explicit(&at->deadline_ms, memory_order_relaxed) < now)
-            shutdown(at->fd, SHUT_RDWR);
-    pthread_mutex_unlock(&server->lock);
-    server->sweep = loop_after(server->options.loop, SWEEP_MS, sweep, server);
-}
-
-static void start_sweep(void *arg)
-{
-    struct http_server *server = arg;
-    server->sweep = loop_after(server->options.loop, SWEEP_MS, sweep, server);
-}
-
-static void stop_sweep(void *arg)
-{
-    struct http_server *server = arg;
-    loop_cancel(server->sweep);
-    server->sweep = NULL;
-}
-
 // ---- start and stop ---------------------------------------------------------------------------------------
-// Who comes while the server stops is turned away here. The library's own way (MHD_quiesce_daemon) takes the listening socket out
-// of the epoll set on this thread and, at the same time, on its own, which aborts the process when the second one finds it gone.
-static enum MHD_Result may_connect(void *arg, const struct sockaddr *address, socklen_t len)
+// The connections' share of the descriptors that this process may have: half, and the rest for sandboxes.
+static void set_room(struct http_server *server)
 {
-    (void)address;
-    (void)len;
-    struct http_server *server = arg;
-    pthread_mutex_lock(&server->lock);
-    bool is_stopping = server->is_stopping;
-    pthread_mutex_unlock(&server->lock);
-    return is_stopping ? MHD_NO : MHD_YES;
+    struct rlimit limit;
+    server->connections_max = HTTP_CONNECTIONS_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < HTTP_CONNECTIONS_MAX)
+        server->connections_max = limit.rlim_cur / 2;
+    server->connections_full = server->connections_max * HTTP_CONNECTIONS_FULL / HTTP_CONNECTIONS_MAX;
 }
 
 static struct MHD_Daemon *start_daemon(struct http_server *server)
@@ -162,18 +55,19 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     struct MHD_OptionItem items[] = {
         {MHD_OPTION_LISTEN_SOCKET, options->listen_fd, NULL},
-        {MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX, NULL},
+        // Its threads share this evenly, the clients do not: the limit that counts is connections_max.
+        {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)server->connections_max * options->thread_count, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_MS / 1000, NULL},
-        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL}, // the strictest this version has
-        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_HEAD_MAX_BYTES, NULL},
-        {MHD_OPTION_CONNECTION_MEMORY_INCREMENT, 8 * 1024, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 0, NULL}, // head.c and head_read.c are stricter, and their answers are ours
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_MEMORY_BYTES, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_INCREMENT, 4 * 1024, NULL},
         {MHD_OPTION_THREAD_POOL_SIZE, options->thread_count > 1 ? options->thread_count : 0, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
-    return MHD_start_daemon(flags, 0, may_connect, server, http_exchange_access, server, MHD_OPTION_ARRAY, items,
+    return MHD_start_daemon(flags, 0, http_connection_may_enter, server, http_exchange_access, server, MHD_OPTION_ARRAY, items,
                             MHD_OPTION_URI_LOG_CALLBACK, http_exchange_begin, server,
                             MHD_OPTION_NOTIFY_COMPLETED, http_exchange_completed, server,
-                            MHD_OPTION_NOTIFY_CONNECTION, connection_changed, server, MHD_OPTION_END);
+                            MHD_OPTION_NOTIFY_CONNECTION, http_connection_changed, server, MHD_OPTION_END);
 }
 
 int http_server_start(const struct http_server_options *options, struct http_server **ret, struct error *err)
@@ -185,6 +79,9 @@ int http_server_start(const struct http_server_options *options, struct http_ser
     server->refs = 1;
     pthread_mutex_init(&server->lock, NULL);
     thread_cond_init(&server->drained);
+    TAILQ_INIT(&server->waiting);
+    TAILQ_INIT(&server->working);
+    set_room(server);
     server->daemon = start_daemon(server);
     if (!server->daemon) {
         int saved = errno;
@@ -193,7 +90,7 @@ int http_server_start(const struct http_server_options *options, struct http_ser
         return error_errno(err, saved, "raise the limit on open files and threads",
                            "cannot start the HTTP server");
     }
-    loop_call(options->loop, start_sweep, server);
+    loop_call(options->loop, http_sweep_start, server);
     *ret = server;
     return 0;
 }
@@ -237,7 +134,7 @@ void http_server_stop(struct http_server *server)
     if (!server)
         return;
     assert(!loop_is_current(server->options.loop));
-    loop_call(server->options.loop, stop_sweep, server);
+    loop_call(server->options.loop, http_sweep_stop, server);
     pthread_mutex_lock(&server->lock);
     server->is_stopping = true;
     pthread_mutex_unlock(&server->lock);
@@ -250,8 +147,8 @@ void http_server_stop(struct http_server *server)
 void http_server_get_stats(struct http_server *server, struct http_server_stats *ret)
 {
     pthread_mutex_lock(&server->lock);
-    *ret = (struct http_server_stats){.waiting = server->suspended_count, .body_bytes = server->body_bytes};
-    for (struct http_connection *at = server->connections; at; at = at->next)
-        ret->connections++;
+    *ret = (struct http_server_stats){.connections = server->connection_count,
+                                       .waiting = server->suspended_count,
+                                       .body_bytes = server->body_bytes};
     pthread_mutex_unlock(&server->lock);
 }

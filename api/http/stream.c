@@ -35,12 +35,21 @@ static void tell_writable(void *arg)
     http_request_unref(request);
 }
 
+// Holding the lock: the client took something, or there is something new for a client that had everything.
+static void expect_progress(struct http_stream *stream)
+{
+    struct http_request *request = stream->request;
+    if (!request->is_gone)
+        http_connection_set_deadline(request->connection, http_server_now_ms(request->server) + HTTP_REPLY_MS);
+}
+
 // Holding the lock: moves at most max bytes out.
 static size_t take_piece(struct http_stream *stream, char *bytes, size_t max)
 {
     size_t len = stream->queue.len < max ? stream->queue.len : max;
     memcpy(bytes, stream->queue.data, len);
     buffer_consume(&stream->queue, len);
+    expect_progress(stream);
     if (stream->was_full && stream->queue.len <= stream->queue.max / 2 && stream->on_writable) {
         stream->was_full = false;
         http_request_ref(stream->request);
@@ -64,6 +73,8 @@ static ssize_t read_piece(void *arg, uint64_t position, char *bytes, size_t max)
         result = MHD_CONTENT_READER_END_OF_STREAM;
     else if (!http_request_suspend(request))
         result = MHD_CONTENT_READER_END_WITH_ERROR; // the server stops
+    else
+        http_connection_set_deadline(request->connection, DEADLINE_NONE); // it has taken everything
     pthread_mutex_unlock(&request->lock);
     return result;
 }
@@ -100,6 +111,8 @@ int http_stream_write(struct http_stream *stream, const void *bytes, size_t len)
     struct http_request *request = stream->request;
     int error = 0;
     pthread_mutex_lock(&request->lock);
+    if (!stream->queue.len && len)
+        expect_progress(stream);
     if (request->is_gone)
         error = EPIPE;
     else if (len > stream->queue.max)

@@ -349,7 +349,11 @@ static void a_client_that_drips_its_body_is_cut_off(void **state)
         usleep(20000);
         clock_advance(fixture.clock, 10000);
     }
+    struct http_answer answer;
+    http_client_read(fd, &answer, SOON_MS);
+    assert_int_equal(answer.status, 408);
     assert_true(http_client_is_closed(fd, SOON_MS));
+    http_answer_clear(&answer);
     close(fd);
 }
 

@@ -64,14 +64,14 @@ void http_client_send_text(int fd, const char *text)
     http_client_send(fd, text, strlen(text));
 }
 
-struct reader {
+struct http_reader {
     int fd, timeout_ms;
     char *bytes;
     size_t len, at;
     bool is_ended;
 };
 
-static bool fill(struct reader *reader)
+static bool fill(struct http_reader *reader)
 {
     struct pollfd wait = {.fd = reader->fd, .events = POLLIN};
     if (reader->is_ended || poll(&wait, 1, reader->timeout_ms) <= 0)
@@ -86,7 +86,7 @@ static bool fill(struct reader *reader)
     return n > 0;
 }
 
-static bool need(struct reader *reader, size_t count)
+static bool need(struct http_reader *reader, size_t count)
 {
     while (reader->len - reader->at < count)
         if (!fill(reader))
@@ -95,7 +95,7 @@ static bool need(struct reader *reader, size_t count)
 }
 
 // Position behind the next CRLF (or blank line) from at; 0 if the connection ends before.
-static size_t find_end(struct reader *reader, const char *mark)
+static size_t find_end(struct http_reader *reader, const char *mark)
 {
     for (;;) {
         const char *found = reader->len > reader->at ? strstr(reader->bytes + reader->at, mark) : NULL;
@@ -114,7 +114,7 @@ static void append(struct http_answer *answer, const char *bytes, size_t len)
     answer->body[answer->body_len] = '\0';
 }
 
-static void read_chunks(struct reader *reader, struct http_answer *answer)
+static void read_chunks(struct http_reader *reader, struct http_answer *answer)
 {
     for (;;) {
         size_t end = find_end(reader, "\r\n");
@@ -129,25 +129,45 @@ static void read_chunks(struct reader *reader, struct http_answer *answer)
     }
 }
 
+void http_reader_next(struct http_reader *reader, struct http_answer *ret)
+{
+    *ret = (struct http_answer){0};
+    size_t start = reader->at, end = find_end(reader, "\r\n\r\n");
+    if (!end)
+        return;
+    ret->head = mem_strndup(reader->bytes + start, end - start);
+    ret->status = atoi(ret->head + strcspn(ret->head, " "));
+    reader->at = end;
+    append(ret, "", 0);
+    char *length = http_answer_header(ret, "Content-Length"), *coding = http_answer_header(ret, "Transfer-Encoding");
+    size_t len = length ? strtoul(length, NULL, 10) : 0;
+    if (coding) {
+        read_chunks(reader, ret);
+    } else if (need(reader, len)) {
+        append(ret, reader->bytes + reader->at, len);
+        reader->at += len;
+    }
+    free(length);
+    free(coding);
+}
+
+struct http_reader *http_reader_new(int fd, int timeout_ms)
+{
+    struct http_reader *reader = mem_alloc(sizeof(*reader));
+    *reader = (struct http_reader){.fd = fd, .timeout_ms = timeout_ms};
+    return reader;
+}
+
+void http_reader_free(struct http_reader *reader)
+{
+    free(reader->bytes);
+    free(reader);
+}
+
 void http_client_read(int fd, struct http_answer *ret, int timeout_ms)
 {
-    struct reader reader = {.fd = fd, .timeout_ms = timeout_ms};
-    *ret = (struct http_answer){0};
-    size_t end = find_end(&reader, "\r\n\r\n");
-    if (end) {
-        ret->head = mem_strndup(reader.bytes, end);
-        ret->status = atoi(ret->head + strcspn(ret->head, " "));
-        reader.at = end;
-        append(ret, "", 0);
-        char *length = http_answer_header(ret, "Content-Length"),
-             *coding = http_answer_header(ret, "Transfer-Encoding");
-        if (coding)
-            read_chunks(&reader, ret);
-        else if (length && need(&reader, strtoul(length, NULL, 10)))
-            append(ret, reader.bytes + reader.at, strtoul(length, NULL, 10));
-        free(length);
-        free(coding);
-    }
+    struct http_reader reader = {.fd = fd, .timeout_ms = timeout_ms};
+    http_reader_next(&reader, ret);
     free(reader.bytes);
 }
 

@@ -21,6 +21,11 @@ void http_client_send(int fd, const void *bytes, size_t len);
 void http_client_send_text(int fd, const char *text);
 // Reads one answer (Content-Length or chunked); waits at most timeout_ms for each piece.
 void http_client_read(int fd, struct http_answer *ret, int timeout_ms);
+// Answers that follow each other on one connection.
+struct http_reader;
+struct http_reader *http_reader_new(int fd, int timeout_ms); // fd stays the caller's
+void http_reader_next(struct http_reader *reader, struct http_answer *ret);
+void http_reader_free(struct http_reader *reader);
 bool http_client_is_closed(int fd, int timeout_ms); // end of file (or reset) within the time
 // One exchange on a connection of its own.
 void http_client_raw(int port, const char *bytes, size_t len, struct http_answer *ret);
