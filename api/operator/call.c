@@ -15,6 +15,14 @@ static const char *const query_names[QUERY_COUNT] = {
     [QUERY_WATCH] = "watch",
     [QUERY_CONTINUE] = "continue",
     [QUERY_INCLUDE_OBJECT] = "includeObject",
+    [QUERY_RESOURCE_VERSION] = "resourceVersion",
+    [QUERY_RESOURCE_VERSION_MATCH] = "resourceVersionMatch",
+    [QUERY_SEND_INITIAL_EVENTS] = "sendInitialEvents",
+    [QUERY_ALLOW_BOOKMARKS] = "allowWatchBookmarks",
+    [QUERY_TIMEOUT_SECONDS] = "timeoutSeconds",
+    [QUERY_LIMIT] = "limit",
+    [QUERY_VERBOSE] = "verbose",
+    [QUERY_EXCLUDE] = "exclude",
 };
 
 static void call_free(struct call *call)
@@ -33,13 +41,26 @@ static void call_free(struct call *call)
 
 // ---- ends
 // ---------------------------------------------------------------------------------------------------------
-void operator_answer(struct call *call, int status, json_t *body)
+void operator_answer_as(struct call *call, int status, const char *content_type, json_t *body)
 {
     char *text = json_to_text(body);
     json_decref(body);
-    http_respond(call->http, &(struct http_reply){.status = status, .content_type = "application/json"}, text,
+    http_respond(call->http, &(struct http_reply){.status = status, .content_type = content_type}, text,
                  strlen(text));
     call_free(call);
+}
+
+void operator_answer(struct call *call, int status, json_t *body)
+{
+    operator_answer_as(call, status, "application/json", body);
+}
+
+struct http_stream *operator_answer_stream(struct call *call, const struct http_stream_options *options)
+{
+    struct http_stream *stream = http_stream_start(
+        call->http, &(struct http_reply){.status = 200, .content_type = "application/json"}, options);
+    call_free(call);
+    return stream;
 }
 
 void operator_answer_text(struct call *call, int status, const char *text)
@@ -51,12 +72,14 @@ void operator_answer_text(struct call *call, int status, const char *text)
     call_free(call);
 }
 
-static void fail(struct call *call, int http_status, const struct error *err, const json_t *causes)
+static void fail(struct call *call, int http_status, const struct error *err, const json_t *causes,
+                 const char *next)
 {
     bool is_of_kind = call->match.route && strstr(call->match.route->pattern, "{kind}");
     struct status_about about = {.name = call->match.name,
                                  .kind = is_of_kind ? kind_info(call->match.kind)->plural : NULL,
-                                 .causes = causes};
+                                 .causes = causes,
+                                 .next = next};
     int status;
     json_t *body = status_to_json(http_status, err, &about, &status);
     operator_answer(call, status, body);
@@ -64,12 +87,17 @@ static void fail(struct call *call, int http_status, const struct error *err, co
 
 void operator_fail(struct call *call, const struct error *err)
 {
-    fail(call, 0, err, NULL);
+    fail(call, 0, err, NULL, NULL);
 }
 
 void operator_fail_with(struct call *call, const struct error *err, const json_t *causes)
 {
-    fail(call, 0, err, causes);
+    fail(call, 0, err, causes, NULL);
+}
+
+void operator_fail_expired(struct call *call, const struct error *err, const char *next)
+{
+    fail(call, 0, err, NULL, next);
 }
 
 void operator_fail_as(struct call *call, int status, enum error_code code, const char *hint,
@@ -81,30 +109,19 @@ void operator_fail_as(struct call *call, int status, enum error_code code, const
     CLEANUP_FREE char *message = mem_vformat(format, args);
     va_end(args);
     error_set(&error, code, hint, "%s", message);
-    fail(call, status, &error, NULL);
+    fail(call, status, &error, NULL, NULL);
 }
 
 // ---- what several handlers share
 // -----------------------------------------------------------------------------------
-bool operator_wants_table(const struct call *call)
-{
-    if (!call->accept)
-        return false;
-    const char *table = strstr(call->accept, "as=Table");
-    // A client that would rather have the plain object lists it first.
-    return table && memchr(call->accept, ',', (size_t)(table - call->accept)) == NULL;
-}
-
 void operator_answer_record(struct call *call, int status, const struct record *record)
 {
-    if (!operator_wants_table(call)) {
-        operator_answer(call, status, record_to_json(record));
-        return;
-    }
-    struct record *one[] = {(struct record *)record};
-    operator_answer(call, status,
-                    table_of_records(record->kind, one, 1, record->meta.resource_version,
-                                     clock_wall(call->world->clock), call->query[QUERY_INCLUDE_OBJECT]));
+    struct rendering rendering;
+    rendering_read(call->accept, call->query[QUERY_INCLUDE_OBJECT], &rendering);
+    CLEANUP_JSON json_t *image = record_to_json(record);
+    operator_answer(
+        call, status,
+        rendering_one(&rendering, resource_of_kind(record->kind), image, clock_wall(call->world->clock)));
 }
 
 struct record *operator_resolve(struct call *call, enum kind kind)
@@ -242,7 +259,7 @@ void operator_call_start(struct operator_server *server, struct http_request *re
     call->content_type = http_request_header(request, "Content-Type");
     struct error err = ERROR_INIT;
     if (read_options(call, &err) < 0)
-        fail(call, 400, &err, NULL);
+        fail(call, 400, &err, NULL, NULL);
     else if (read_body(call))
         call->match.route->handle(call);
 }

@@ -7,6 +7,7 @@
 #pragma once
 #include "api/http/http.h"
 #include "api/operator/operator.h"
+#include "api/operator/rendering.h"
 #include "controller/base/json.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,11 +17,13 @@
 #define ANNOTATIONS_OWN_PREFIX API_GROUP "/" // the server's own annotations: no caller sets them
 
 struct execs;
+struct watch_hub;
 struct operator_server {
     struct world *world;
     struct http_server *http;
     struct wall_time started_at;
     struct execs *execs;
+    struct watch_hub *watches;
     uid_t uid;
     _Atomic int mcp_port; // 0 = not listening
     struct tunnel *tunnel; // loop thread; NULL = off
@@ -67,6 +70,14 @@ enum query {
     QUERY_WATCH,
     QUERY_CONTINUE,
     QUERY_INCLUDE_OBJECT,
+    QUERY_RESOURCE_VERSION,
+    QUERY_RESOURCE_VERSION_MATCH,
+    QUERY_SEND_INITIAL_EVENTS,
+    QUERY_ALLOW_BOOKMARKS,
+    QUERY_TIMEOUT_SECONDS,
+    QUERY_LIMIT,
+    QUERY_VERBOSE,
+    QUERY_EXCLUDE,
     QUERY_COUNT
 };
 struct call {
@@ -99,7 +110,11 @@ void operator_fail(struct call *call, const struct error *err);
 void operator_fail_with(struct call *call, const struct error *err, const json_t *causes);
 void operator_fail_as(struct call *call, int status, enum error_code code, const char *hint,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
-bool operator_wants_table(const struct call *call);
+// A failure of a list that went on from a lost position: `next` begins again behind what was shown.
+void operator_fail_expired(struct call *call, const struct error *err, const char *next);
+// The answer becomes a stream of JSON: the call ends here, the stream is the caller's.
+struct http_stream *operator_answer_stream(struct call *call, const struct http_stream_options *options);
+void operator_answer_as(struct call *call, int status, const char *content_type, json_t *body); // body: taken
 // Answers with one object (or its Table).
 void operator_answer_record(struct call *call, int status, const struct record *record);
 // The live record that the path names; on failure the call is answered and NULL returned.
@@ -110,18 +125,12 @@ struct record *operator_resolve(struct call *call, enum kind kind);
 struct status_about { // all may be NULL
     const char *name, *kind;
     const json_t *causes;
+    const char *next; // continue token that would work
 };
 // A failure as Kubernetes' Status. http_status 0: by the error's code; unknown fields among the causes make
 // it 400.
 json_t *status_to_json(int http_status, const struct error *err, const struct status_about *about,
                        int *ret_http_status);
-
-// ---- table.c
-// -----------------------------------------------------------------------------------------------------
-json_t *table_of_records(enum kind kind, struct record *const *records, size_t count, int64_t revision,
-                         struct wall_time now, const char *include_object);
-#define AGE_TEXT_SIZE 32
-void age_format(int64_t ms, char text[AGE_TEXT_SIZE]); // "45s", "3m12s", "5h", "2d"
 
 // ---- tunnel.c
 // ----------------------------------------------------------------------------------------------------
@@ -138,6 +147,9 @@ void objects_replace(struct call *call);
 void objects_patch(struct call *call);
 void objects_delete(struct call *call);
 void events_list(struct call *call);
+void events_get(struct call *call);
+void namespaces_list(struct call *call);
+void namespaces_get(struct call *call);
 void status_show(struct call *call);
 void doctor_show(struct call *call);
 void stop_daemon(struct call *call);

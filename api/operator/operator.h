@@ -2,8 +2,14 @@
 // must be this uid or root and live in the daemon's own user namespace).
 //
 // Kinds, under /apis/chat2shell.dev/v1/PLURAL (workspaces approvals sandboxes sessions exposures):
-//   GET    /PLURAL                     {kind: "SandboxList", metadata: {resourceVersion}, items: […]}; labelSelector, fieldSelector
-//                                      (metadata.name, metadata.uid); with Accept as=Table a meta.k8s.io/v1 Table
+//   GET    /PLURAL                     {kind: "SandboxList", metadata: {resourceVersion, continue?, remainingItemCount?}, items: […]};
+//                                      labelSelector, fieldSelector (the fields that the field tables mark), limit and continue (all
+//                                      pieces show the revision of the first, or 410 Expired with a token that begins anew behind it),
+//                                      resourceVersion with resourceVersionMatch=Exact|NotOlderThan. Accept as=Table (includeObject) or
+//                                      as=PartialObjectMetadataList gives those
+//   GET    /PLURAL?watch=true          a stream of {"type": "ADDED|MODIFIED|DELETED|BOOKMARK|ERROR", "object"} lines, from resourceVersion
+//                                      on, or behind the state as it is (none, or 0, or sendInitialEvents); the same selectors: an object
+//                                      that stops fitting is DELETED. allowWatchBookmarks, timeoutSeconds. 410 Expired: list again
 //   GET    /PLURAL/NAME                NAME may be a name, a uid, or a unique prefix (8 characters or more) of a uid
 //   POST   /PLURAL                     creates (201); ?dryRun=All&fieldManager=M&fieldValidation=Strict (the default here)
 //   PUT    /PLURAL/NAME                replaces the spec, labels and annotations; metadata.resourceVersion must be current if given
@@ -13,7 +19,9 @@
 // Creating a Sandbox or Exposure goes through the same admission as MCP's (request_*), so races are settled in one place.
 // A Workspace of a host mode made by POST is pre-approved by its operator (request_host_workspace). An Approval's decision is
 // spec.decision, by PATCH or PUT (request_decision); approving waits until status.workspaceRef is set (at most 10 s).
-//   GET    /api/v1/namespaces/default/events?fieldSelector=involvedObject.uid=UID     core v1 Events
+//   GET    /api/v1/namespaces/default/events?fieldSelector=involvedObject.uid=UID     core v1 Events, listed and watched alike;
+//                                      their resourceVersion is their own
+//   GET    /api/v1/namespaces          the one namespace, "default"
 // Failures are kind Status with reason, code, message, details.causes[]; our hint is details.hint, our own word
 // for what went wrong details.code (controller/base/error.h).
 //

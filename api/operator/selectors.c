@@ -4,6 +4,7 @@
 #include "controller/base/memory.h"
 #include "controller/record.h"
 #include "controller/record_names.h"
+#include <errno.h>
 #include <string.h>
 
 void selector_clear(struct selector *selector)
@@ -34,7 +35,7 @@ static void skip_blanks(const char **at)
 static char *take_word(const char **at)
 {
     skip_blanks(at);
-    size_t len = strcspn(*at, " \t,=!()");
+    size_t len = strcspn(*at, " \t,=!()<>");
     char *word = mem_strndup(*at, len);
     *at += len;
     skip_blanks(at);
@@ -72,7 +73,24 @@ static int take_values(const char *text, const char **at, struct selector_term *
     return 0;
 }
 
-// What follows a key: "=", "==", "!=", "in (…)", "notin (…)" or nothing.
+static bool is_number(const char *text)
+{
+    char *end;
+    errno = 0;
+    strtoll(text, &end, 10);
+    return *text && !*end && !errno;
+}
+
+static int take_bound(const char *text, const char **at, struct selector_term *term, struct error *err)
+{
+    term->op = *(*at)++ == '>' ? SELECTOR_GREATER : SELECTOR_LESS;
+    const char *start = *at;
+    CLEANUP_FREE char *value = take_word(at);
+    text_list_add(&term->values, value);
+    return is_number(value) ? 0 : word_wrong(text, start, "a whole number is expected", err);
+}
+
+// What follows a key: "=", "==", "!=", "<", ">", "in (…)", "notin (…)" or nothing.
 static int take_operator(const char *text, const char **at, struct selector_term *term, struct error *err)
 {
     if (**at == '=' || (**at == '!' && (*at)[1] == '=')) {
@@ -82,6 +100,8 @@ static int take_operator(const char *text, const char **at, struct selector_term
         text_list_add(&term->values, value);
         return 0;
     }
+    if (**at == '<' || **at == '>')
+        return take_bound(text, at, term, err);
     if (**at == ',' || !**at)
         return 0;
     const char *start = *at;
@@ -101,7 +121,8 @@ static int take_label_term(const char *text, const char **at, struct selector *s
         add_term(selector, take_word(at), is_absent ? SELECTOR_ABSENT : SELECTOR_EXISTS);
     if (check_key(text, term->key, err) < 0 || (!is_absent && take_operator(text, at, term, err) < 0))
         return -1;
-    for (size_t i = 0; i < term->values.count; i++)
+    bool is_bound = term->op == SELECTOR_GREATER || term->op == SELECTOR_LESS;
+    for (size_t i = 0; i < term->values.count && !is_bound; i++)
         if (!name_is_label_value(term->values.items[i]))
             return word_wrong(text, term->values.items[i], "not a label's value", err);
     return 0;
@@ -193,6 +214,14 @@ int selector_parse_fields(const char *text, const char *const *fields, struct se
 
 // ---- asking
 // ---------------------------------------------------------------------------------------------------------
+static bool is_beyond(const char *value, const char *bound, bool is_greater)
+{
+    if (!value || !is_number(value))
+        return false;
+    long long a = strtoll(value, NULL, 10), b = strtoll(bound, NULL, 10);
+    return is_greater ? a > b : a < b;
+}
+
 static bool fits_term(const struct selector_term *term, const char *value)
 {
     switch (term->op) {
@@ -204,25 +233,30 @@ static bool fits_term(const struct selector_term *term, const char *value)
         return value && text_list_has(&term->values, value);
     case SELECTOR_NOT_IN:
         return !value || !text_list_has(&term->values, value);
+    case SELECTOR_GREATER:
+    case SELECTOR_LESS:
+        return is_beyond(value, term->values.items[0], term->op == SELECTOR_GREATER);
     }
     return false;
 }
 
-bool selector_fits_labels(const struct selector *selector, const struct text_map *labels)
-{
-    for (size_t i = 0; i < selector->count; i++)
-        if (!fits_term(&selector->terms[i], text_map_get(labels, selector->terms[i].key)))
-            return false;
-    return true;
-}
-
-bool selector_fits_fields(const struct selector *selector,
-                          const char *(*get)(const void *arg, const char *field), const void *arg)
+bool selector_fits(const struct selector *selector, const char *(*get)(const void *arg, const char *key),
+                   const void *arg)
 {
     for (size_t i = 0; i < selector->count; i++)
         if (!fits_term(&selector->terms[i], get(arg, selector->terms[i].key)))
             return false;
     return true;
+}
+
+static const char *get_label(const void *labels, const char *key)
+{
+    return text_map_get(labels, key);
+}
+
+bool selector_fits_labels(const struct selector *selector, const struct text_map *labels)
+{
+    return selector_fits(selector, get_label, labels);
 }
 
 const char *selector_wanted(const struct selector *selector, const char *field)

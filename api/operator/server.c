@@ -2,6 +2,7 @@
 #include "api/operator/internal.h"
 #include "api/operator/exec.h"
 #include "api/operator/peer.h"
+#include "api/operator/watch.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "controller/base/socket.h"
@@ -22,6 +23,7 @@ void operator_server_ref(struct operator_server *server)
 static void server_free(struct operator_server *server)
 {
     operator_execs_free(server->execs);
+    watch_hub_free(server->watches);
     pthread_cond_destroy(&server->ended);
     pthread_mutex_destroy(&server->lock);
     free(server);
@@ -124,7 +126,8 @@ int operator_server_start(struct world *world, struct operator_server **ret, str
     pthread_mutex_init(&server->lock, NULL);
     thread_cond_init(&server->ended);
     server->execs = operator_execs_new(world);
-    if (listen_and_start(server, err) < 0) {
+    if (watch_hub_start(world, &server->watches, err) < 0 || listen_and_start(server, err) < 0) {
+        watch_hub_end(server->watches);
         operator_execs_stop(server->execs);
         operator_server_unref(server);
         return error_context(err, "the operator API cannot be served");
@@ -150,6 +153,7 @@ void operator_server_stop(struct operator_server *server)
 {
     if (!server)
         return;
+    watch_hub_end(server->watches);
     http_server_stop(server->http);
     operator_execs_stop(server->execs);
     wait_for_calls(server);

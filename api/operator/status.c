@@ -61,6 +61,7 @@ json_t *status_to_json(int http_status, const struct error *err, const struct st
                              "metadata", "status", "Failure", "message", json_from_text(err->message),
                              "reason", reason_of_status(status, meaning->reason), "code", status);
     json_object_set_new(json, "details", details_to_json(err, about));
+    json_set_text(json_object_get(json, "metadata"), "continue", about->next);
     if (ret_http_status)
         *ret_http_status = status;
     return json;

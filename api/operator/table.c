@@ -1,5 +1,5 @@
 // meta.k8s.io/v1 Table: the columns come from the kinds' field tables.
-#include "api/operator/internal.h"
+#include "api/operator/rendering.h"
 #include "controller/base/memory.h"
 #include "controller/fields/fields.h"
 #include "schemas/kinds/tables.h"
@@ -74,7 +74,18 @@ static void add_cell(const struct field *field, const json_t *from, void *cells)
     }
 }
 
-static json_t *columns_of(enum kind kind)
+json_t *age_cell(const char *text, struct wall_time now)
+{
+    struct wall_time at;
+    char age[AGE_TEXT_SIZE];
+    if (!text || wall_time_parse(text, &at) < 0)
+        return json_string("<unknown>");
+    age_format(now.ms - at.ms, age);
+    return json_string(age);
+}
+
+// ---- kinds: the field tables say what is shown
+static json_t *kind_columns(enum kind kind)
 {
     json_t *columns = json_array();
     json_array_append_new(
@@ -84,34 +95,58 @@ static json_t *columns_of(enum kind kind)
     return columns;
 }
 
-static json_t *row_of(const struct record *record, struct wall_time now, const char *include_object)
+static json_t *kind_cells(enum kind kind, const json_t *image, struct wall_time now)
 {
-    CLEANUP_JSON json_t *object = record_to_json(record);
-    json_t *cells = json_array(), *row = json_object();
-    char age[AGE_TEXT_SIZE];
-    json_array_append_new(cells, json_from_text(record->meta.name));
-    each_column(record->kind, json_object_get(object, "spec"), json_object_get(object, "status"), add_cell,
-                cells);
-    age_format(now.ms - record->meta.created_at.ms, age);
-    json_array_append_new(cells, json_from_text(age));
-    json_object_set_new(row, "cells", cells);
-    if (include_object && strcmp(include_object, "Object") == 0)
-        json_object_set(row, "object", object);
-    else if (!include_object || strcmp(include_object, "None") != 0)
-        json_object_set_new(row, "object",
-                            json_pack("{s:s, s:s, s:O}", "kind", "PartialObjectMetadata", "apiVersion",
-                                      "meta.k8s.io/v1", "metadata", json_object_get(object, "metadata")));
+    json_t *cells = json_array();
+    json_array_append_new(cells, json_string(image_name(image)));
+    each_column(kind, json_object_get(image, "spec"), json_object_get(image, "status"), add_cell, cells);
+    json_array_append_new(cells, age_cell(json_get_text(image_meta(image), "creationTimestamp"), now));
+    return cells;
+}
+
+// ---- the others: their rows do
+static json_t *own_columns(const struct resource *resource)
+{
+    json_t *columns = json_array();
+    for (size_t i = 0; i < resource->column_count; i++) {
+        const struct resource_column *column = &resource->columns[i];
+        json_array_append_new(columns, make_column(column->name, column->type,
+                                                   strcmp(column->name, "Name") == 0 ? "name" : "",
+                                                   column->doc, column->priority));
+    }
+    return columns;
+}
+
+static json_t *own_cells(const struct resource *resource, const json_t *image, struct wall_time now)
+{
+    json_t *cells = json_array();
+    for (size_t i = 0; i < resource->column_count; i++)
+        json_array_append_new(cells, resource->columns[i].cell(image, now));
+    return cells;
+}
+
+static json_t *row_of(const struct resource *resource, json_t *image, enum rendering_include include,
+                      struct wall_time now)
+{
+    json_t *cells =
+        resource->columns ? own_cells(resource, image, now) : kind_cells(resource->record_kind, image, now);
+    json_t *row = json_pack("{s:o}", "cells", cells);
+    if (include == INCLUDE_OBJECT)
+        json_object_set(row, "object", image);
+    else if (include == INCLUDE_METADATA)
+        json_object_set_new(row, "object", metadata_of(image));
     return row;
 }
 
-json_t *table_of_records(enum kind kind, struct record *const *records, size_t count, int64_t revision,
-                         struct wall_time now, const char *include_object)
+json_t *table_make(const struct resource *resource, json_t *items, enum rendering_include include,
+                   struct wall_time now, bool has_columns)
 {
-    CLEANUP_FREE char *version = mem_format("%" PRId64, revision);
-    json_t *rows = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(rows, row_of(records[i], now, include_object));
-    return json_pack("{s:s, s:s, s:{s:s}, s:o, s:o}", "kind", "Table", "apiVersion", "meta.k8s.io/v1",
-                     "metadata", "resourceVersion", version, "columnDefinitions", columns_of(kind), "rows",
-                     rows);
+    json_t *rows = json_array(), *image, *columns;
+    size_t i;
+    json_array_foreach(items, i, image) json_array_append_new(rows, row_of(resource, image, include, now));
+    columns = !has_columns        ? json_array()
+              : resource->columns ? own_columns(resource)
+                                  : kind_columns(resource->record_kind);
+    return json_pack("{s:s, s:s, s:o, s:o}", "kind", "Table", "apiVersion", "meta.k8s.io/v1",
+                     "columnDefinitions", columns, "rows", rows);
 }

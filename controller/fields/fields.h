@@ -37,6 +37,7 @@ struct field {
     int column_priority;            // 0 shown, 1 only wide
     bool is_required;
     bool is_immutable;
+    bool is_selectable; // a fieldSelector may name it
     // More than the table can say: NULL or a sentence fragment ("must be an absolute path"). `value` is the text
     // itself for TEXT, the member's address for every other type. Not asked about absent values.
     const char *(*check)(const void *value);

@@ -60,6 +60,7 @@ static int read_row(sqlite3_stmt *row, struct store_feed_row *ret, struct error 
         return error_set(err, ERROR_CORRUPT, NULL, "row %lld of the change feed cannot be read", (long long)read.revision);
     }
     read.kind = info->kind;
+    read.bytes = (size_t)sqlite3_column_bytes(row, 3) + (size_t)sqlite3_column_bytes(row, 4);
     *ret = read;
     return 0;
 }

@@ -30,7 +30,8 @@ static int read_item(struct store *store, sqlite3_stmt *row, struct store_page_i
     return 0;
 }
 
-static int read_items(struct store *store, struct sql *sql, sqlite3_stmt *stmt, size_t limit, struct store_page *page, struct error *err)
+static int read_items(struct store *store, struct sql *sql, sqlite3_stmt *stmt, size_t limit,
+                      struct store_page *page, struct error *err)
 {
     size_t room = 0;
     int row = stmt ? 1 : -1;
@@ -50,30 +51,34 @@ static int read_items(struct store *store, struct sql *sql, sqlite3_stmt *stmt, 
     return row < 0 ? -1 : 0;
 }
 
-static sqlite3_stmt *query_page(struct sql *sql, const struct store_page_request *request, bool is_newest, struct error *err)
+static sqlite3_stmt *query_page(struct sql *sql, const struct store_page_request *request, bool is_newest,
+                                struct error *err)
 {
     const char *kind = kind_info(request->kind)->name;
     int64_t limit = (int64_t)request->limit + 1; // the one more tells whether there are more
     if (!is_newest)
-        return sql_query(sql, SQL_PAGE_AT, err, "tiiit", kind, request->after, request->revision, limit, request->name);
+        return sql_query(sql, SQL_PAGE_AT, err, "tiiit", kind, request->after, request->revision, limit,
+                         request->name);
     if (request->name)
         return sql_query(sql, SQL_PAGE_NAMED, err, "tiit", kind, request->after, limit, request->name);
     return sql_query(sql, SQL_PAGE, err, "tii", kind, request->after, limit);
 }
 
-static int count_rest(struct sql *sql, const struct store_page_request *request, bool is_newest, struct store_page *page, struct error *err)
+static int count_rest(struct sql *sql, const struct store_page_request *request, bool is_newest,
+                      struct store_page *page, struct error *err)
 {
     const char *kind = kind_info(request->kind)->name;
     int64_t last = page->count ? page->items[page->count - 1].id : request->after;
     page->rest = 0;
     if (!page->has_more)
         return 0;
-    return is_newest ? sql_number(sql, SQL_PAGE_REST, &page->rest, err, "ti", kind, last)
-                     : sql_number(sql, SQL_PAGE_REST_AT, &page->rest, err, "tii", kind, last, request->revision);
+    return is_newest
+               ? sql_number(sql, SQL_PAGE_REST, &page->rest, err, "ti", kind, last)
+               : sql_number(sql, SQL_PAGE_REST_AT, &page->rest, err, "tii", kind, last, request->revision);
 }
 
-static int read_page(struct store *store, struct sql *sql, const struct store_page_request *request, struct store_page *page,
-                     struct error *err)
+static int read_page(struct store *store, struct sql *sql, const struct store_page_request *request,
+                     struct store_page *page, struct error *err)
 {
     int64_t newest;
     if (feed_newest(sql, &newest, err) < 0)
@@ -88,7 +93,8 @@ static int read_page(struct store *store, struct sql *sql, const struct store_pa
     return request->must_count ? count_rest(sql, request, is_newest, page, err) : 0;
 }
 
-int store_read_page(struct store *store, const struct store_page_request *request, struct store_page *ret, struct error *err)
+int store_read_page(struct store *store, const struct store_page_request *request, struct store_page *ret,
+                    struct error *err)
 {
     struct store_page page = {0};
     struct sql *sql = readers_take(&store->readers, err);

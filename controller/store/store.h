@@ -163,6 +163,7 @@ struct store_feed_row {
     enum kind kind;
     int64_t revision;
     json_t *before, *after;
+    size_t bytes; // of both as text
 };
 int store_read_feed(struct store *store, int64_t after, size_t limit, struct store_feed_row **ret, size_t *ret_count, struct error *err);
 void store_feed_free(struct store_feed_row *rows, size_t count);

@@ -18,7 +18,7 @@ extern const struct field_table workspace_spec_table, workspace_status_table, ap
               .fields = &condition_table, .key = "type"),                                                    \
         FIELD(owner, phase, "phase", FIELD_TEXT,                                                             \
               "One word for people, computed from the conditions. Programs read the conditions.",            \
-              .column = "Status")
+              .column = "Status", .is_selectable = true)
 
 // Field checks (fields.h: check).
 const char *check_record_name(const void *value); // DNS-1123 label

@@ -18,10 +18,10 @@ static const struct field spec_fields[] = {
           "managed: a fresh private directory. clone: a private clone of an approved Git repository. direct: "
           "an approved directory itself, read-write.",
           .words = workspace_mode_words, .default_json = "\"managed\"", .is_immutable = true,
-          .column = "Mode"),
+          .column = "Mode", .is_selectable = true),
     FIELD(struct workspace_spec, path, "path", FIELD_TEXT,
           "Approved host directory, resolved and absolute. Host modes only.", .check = check_absolute_path,
-          .is_immutable = true, .column = "Path", .column_priority = 1),
+          .is_immutable = true, .column = "Path", .column_priority = 1, .is_selectable = true),
 };
 const struct field_table workspace_spec_table = FIELD_TABLE(
     struct workspace_spec, spec_fields, "Which directory a sandbox works in.", .check = check_spec);
@@ -39,7 +39,7 @@ static const struct field status_fields[] = {
           "When an unbound managed workspace moves to the trash.", .column = "Retained-Until",
           .column_priority = 1),
     FIELD(struct workspace_status, bound_sandbox, "boundSandbox", FIELD_TEXT,
-          "Uid of the live sandbox that holds the workspace.", .column = "Sandbox"),
+          "Uid of the live sandbox that holds the workspace.", .column = "Sandbox", .is_selectable = true),
 };
 const struct field_table workspace_status_table =
     FIELD_TABLE(struct workspace_status, status_fields, "Observed state of a workspace.");

@@ -152,8 +152,10 @@ static void a_table_of_every_kind_has_a_cell_for_each_column(void **state)
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         CLEANUP_RECORD struct record *record = record_new((enum kind)kind);
         record->meta.name = mem_strdup("one");
+        CLEANUP_JSON json_t *items = json_pack("[o]", record_to_json(record));
+        const struct rendering rendering = {RENDER_TABLE, INCLUDE_OBJECT};
         CLEANUP_JSON json_t *table =
-            table_of_records((enum kind)kind, &record, 1, 7, (struct wall_time){0}, "Object");
+            rendering_list(&rendering, resource_of_kind((enum kind)kind), items, 7, (struct wall_time){0});
         size_t columns = json_array_size(json_object_get(table, "columnDefinitions"));
         const json_t *row = json_array_get(json_object_get(table, "rows"), 0);
         assert_true(columns >= 3);

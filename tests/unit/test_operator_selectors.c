@@ -126,7 +126,7 @@ static void field_selectors_choose_by_known_fields_only(void **state)
         struct error err = ERROR_INIT;
         int r = selector_parse_fields(rows[i].text, fields, &selector, &err);
         if (r == 0)
-            r = selector_fits_fields(&selector, get, NULL);
+            r = selector_fits(&selector, get, NULL);
         else
             assert_non_null(strstr(err.hint, "metadata.uid"));
         if (r != rows[i].result)

@@ -50,7 +50,9 @@ static void pieces_make_the_whole(void **state)
     make_workspaces(fixture, 0, 25);
     for (bool has_more = true; has_more;) {
         struct store_page page;
-        assert_ok(store_read_page(fixture->store, PAGE(.revision = revision, .after = after, .limit = 10, .must_count = true), &page, &err));
+        assert_ok(store_read_page(fixture->store,
+                                  PAGE(.revision = revision, .after = after, .limit = 10, .must_count = true),
+                                  &page, &err));
         for (size_t i = 0; i < page.count; i++) {
             char name[16];
             snprintf(name, sizeof(name), "w%03d", seen++);
@@ -80,14 +82,17 @@ static void a_later_piece_shows_what_was_there_at_the_first(void **state)
     write_label(fixture, "w004", "newest");
     make_workspaces(fixture, 6, 2);
     remove_workspace(fixture, "w006");
-    assert_ok(store_read_page(fixture->store, PAGE(.revision = revision, .after = after, .limit = 2, .must_count = true), &page, &err));
+    assert_ok(store_read_page(fixture->store,
+                              PAGE(.revision = revision, .after = after, .limit = 2, .must_count = true),
+                              &page, &err));
     assert_int_equal(page.revision, revision);
     assert_string_equal(name_of(&page.items[0]), "w002");
     assert_string_equal(name_of(&page.items[1]), "w003");
     assert_int_equal(page.rest, 2);
     after = page.items[1].id;
     store_page_clear(&page);
-    assert_ok(store_read_page(fixture->store, PAGE(.revision = revision, .after = after, .limit = 10), &page, &err));
+    assert_ok(store_read_page(fixture->store, PAGE(.revision = revision, .after = after, .limit = 10), &page,
+                              &err));
     assert_int_equal(page.count, 2);
     assert_false(page.has_more);
     assert_string_equal(label_of(&page.items[0]), "old");
@@ -108,7 +113,8 @@ static void one_name_is_found_then_and_now(void **state)
     int64_t revision = store_revision(fixture->store);
     remove_workspace(fixture, "w001");
     make_workspaces(fixture, 1, 1);
-    assert_ok(store_read_page(fixture->store, PAGE(.revision = revision, .limit = 10, .name = "w001"), &page, &err));
+    assert_ok(store_read_page(fixture->store, PAGE(.revision = revision, .limit = 10, .name = "w001"), &page,
+                              &err));
     assert_int_equal(page.count, 1);
     CLEANUP_JSON json_t *then = json_incref(page.items[0].image);
     store_page_clear(&page);
@@ -134,8 +140,10 @@ static void a_revision_that_the_feed_lost_is_expired(void **state)
     clock_advance(fixture->clock, 1000);
     assert_ok(store_upkeep(fixture->store, &err));
     int64_t newest = store_revision(fixture->store);
-    assert_error(store_read_page(fixture->store, PAGE(.revision = newest - 4, .limit = 1), &page, &err), ERROR_EXPIRED);
-    assert_error(store_read_page(fixture->store, PAGE(.revision = newest + 1, .limit = 1), &page, &err), ERROR_EXPIRED);
+    assert_error(store_read_page(fixture->store, PAGE(.revision = newest - 4, .limit = 1), &page, &err),
+                 ERROR_EXPIRED);
+    assert_error(store_read_page(fixture->store, PAGE(.revision = newest + 1, .limit = 1), &page, &err),
+                 ERROR_EXPIRED);
     assert_ok(store_read_page(fixture->store, PAGE(.revision = newest - 1, .limit = 10), &page, &err));
     assert_int_equal(page.count, 5);
     store_page_clear(&page);

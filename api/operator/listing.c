@@ -1,0 +1,124 @@
+// Lists, whole or in pieces. All pieces show the revision of the first one.
+#include "api/operator/collection.h"
+#include "controller/base/memory.h"
+#include <string.h>
+
+#define PAGE_ROWS 500 // read at once
+
+struct listing {
+    struct call *call;
+    const struct collection_query *query;
+    struct resource_page_request page;
+    json_t *items;
+    size_t limit;     // SIZE_MAX = all
+    int64_t revision; // of the first page
+    int64_t rest;     // -1 = not known
+    bool has_more;
+};
+
+static bool has_selectors(const struct collection_query *query)
+{
+    return query->labels.count || query->fields.count;
+}
+
+// Takes what fits out of the page until the limit is reached.
+static void take_items(struct listing *listing, const struct store_page *page)
+{
+    const struct collection_query *query = listing->query;
+    for (size_t i = 0; i < page->count && json_array_size(listing->items) < listing->limit; i++) {
+        listing->page.after = page->items[i].id;
+        if (image_fits(page->items[i].image, &query->labels, &query->fields))
+            json_array_append(listing->items, page->items[i].image);
+    }
+    bool is_used_up = !page->count || listing->page.after == page->items[page->count - 1].id;
+    listing->has_more = page->has_more || !is_used_up;
+}
+
+static int read_one(struct listing *listing, struct error *err)
+{
+    struct store_page page;
+    size_t missing = listing->limit - json_array_size(listing->items);
+    listing->page.limit = missing < PAGE_ROWS && !has_selectors(listing->query) ? missing : PAGE_ROWS;
+    listing->page.must_count = listing->limit != SIZE_MAX && !has_selectors(listing->query);
+    if (resource_read_page(listing->call->world->store, listing->query->resource, &listing->page, &page,
+                           err) < 0)
+        return -1;
+    take_items(listing, &page);
+    listing->rest = page.rest;
+    if (!listing->revision)
+        listing->revision = page.revision;
+    listing->page.revision = listing->revision;
+    store_page_clear(&page);
+    return 0;
+}
+
+static int read_all(struct listing *listing, struct error *err)
+{
+    do {
+        if (read_one(listing, err) < 0)
+            return -1;
+    } while (listing->has_more && json_array_size(listing->items) < listing->limit);
+    return 0;
+}
+
+static void answer(struct listing *listing)
+{
+    const struct call *call = listing->call;
+    const struct collection_query *query = listing->query;
+    json_t *body = rendering_list(&query->rendering, query->resource, listing->items, listing->revision,
+                                  clock_wall(call->world->clock));
+    if (listing->has_more) {
+        char text[TOKEN_SIZE];
+        const struct list_token token = {listing->revision, listing->page.after};
+        list_token_write(&token, store_instance(call->world->store), text);
+        json_t *metadata = json_object_get(body, "metadata");
+        json_set_text(metadata, "continue", text);
+        if (listing->rest > 0)
+            json_object_set_new(metadata, "remainingItemCount", json_integer(listing->rest));
+    }
+    operator_answer(listing->call, 200, body);
+}
+
+static int start_from_token(struct listing *listing, const char *text, struct error *err)
+{
+    struct list_token token = {0};
+    const char *version = listing->call->query[QUERY_RESOURCE_VERSION];
+    if (version && *version && strcmp(version, "0") != 0)
+        return error_set(err, ERROR_USAGE, "leave out resourceVersion: the token has it",
+                         "specifying resource version is not allowed when using continue");
+    if (list_token_read(text, store_instance(listing->call->world->store), &token, err) < 0)
+        return -1;
+    listing->page.after = token.after;
+    listing->page.revision = listing->revision = token.revision;
+    return 0;
+}
+
+static void fail(struct listing *listing, bool has_token, const struct error *err)
+{
+    char text[TOKEN_SIZE];
+    const struct list_token token = {0, listing->page.after};
+    list_token_write(&token, store_instance(listing->call->world->store), text);
+    if (err->code == ERROR_EXPIRED && has_token)
+        operator_fail_expired(listing->call, err, text);
+    else
+        operator_fail(listing->call, err);
+}
+
+void collection_list(struct call *call, const struct collection_query *query)
+{
+    struct error err = ERROR_INIT;
+    const char *token = call->query[QUERY_CONTINUE];
+    bool has_token = token && *token;
+    CLEANUP_JSON json_t *items = json_array();
+    struct listing listing = {.call = call,
+                              .query = query,
+                              .page = collection_page(query, 0),
+                              .items = items,
+                              .limit = query->limit ? (size_t)query->limit : SIZE_MAX};
+    if (query->match == MATCH_EXACT)
+        listing.page.revision = listing.revision = query->revision;
+    if ((has_token && start_from_token(&listing, token, &err) < 0) || read_all(&listing, &err) < 0)
+        fail(&listing, has_token, &err);
+    else
+        answer(&listing);
+}

@@ -1,0 +1,38 @@
+// The resources, one row each.
+#include "api/operator/resource.h"
+#include <string.h>
+
+#define RECORDS(kind_id, kind_name, plural_name, singular_name, short)                                       \
+    [kind_id] = {.group = API_GROUP,                                                                         \
+                 .version = API_VERSION,                                                                     \
+                 .api_version = API_GROUP "/" API_VERSION,                                                   \
+                 .kind = kind_name,                                                                          \
+                 .plural = plural_name,                                                                      \
+                 .singular = singular_name,                                                                  \
+                 .short_name = short,                                                                        \
+                 .feed = FEED_RECORDS,                                                                       \
+                 .record_kind = kind_id}
+
+static const struct resource of_kinds[KIND_COUNT] = {
+    RECORDS(KIND_WORKSPACE, "Workspace", "workspaces", "workspace", "ws"),
+    RECORDS(KIND_APPROVAL, "Approval", "approvals", "approval", "appr"),
+    RECORDS(KIND_SANDBOX, "Sandbox", "sandboxes", "sandbox", "sbx"),
+    RECORDS(KIND_SESSION, "Session", "sessions", "session", "sess"),
+    RECORDS(KIND_EXPOSURE, "Exposure", "exposures", "exposure", "exp"),
+};
+
+const struct resource *resource_of_kind(enum kind kind)
+{
+    return &of_kinds[kind];
+}
+
+json_t *image_meta(const json_t *image)
+{
+    return json_object_get(image, "metadata");
+}
+
+const char *image_name(const json_t *image)
+{
+    const char *name = json_get_text(image_meta(image), "name");
+    return name ? name : "";
+}
