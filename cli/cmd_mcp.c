@@ -146,7 +146,13 @@ static int locate_endpoint(void *arg, struct mcp_client *ret, struct error *err)
     struct invocation *in = arg;
     const char *given = invocation_option(in, "url");
     CLEANUP_FREE char *url = given ? mem_strdup(given) : invocation_mcp_url(in, err);
-    return url ? mcp_client_parse_url(url, ret, err) : -1;
+    const struct config *config = url ? invocation_config(in, err) : NULL;
+    CLEANUP(mcp_client_clear) struct mcp_client endpoint = {0};
+    if (!config || client_read_authorization(config->mcp_token_file, &endpoint.authorization, err) < 0 || mcp_client_parse_url(url, &endpoint, err) < 0)
+        return -1;
+    *ret = endpoint;
+    endpoint = (struct mcp_client){0};
+    return 0;
 }
 
 // What can never become right is told at once; a daemon that is not there yet may come.
@@ -154,8 +160,8 @@ static int check_settings(struct invocation *in, struct error *err)
 {
     CLEANUP(mcp_client_clear) struct mcp_client endpoint = {0};
     const char *given = invocation_option(in, "url");
-    if (given)
-        return mcp_client_parse_url(given, &endpoint, err);
+    if (given && mcp_client_parse_url(given, &endpoint, err) < 0)
+        return -1;
     return invocation_config(in, err) ? 0 : -1;
 }
 

@@ -98,7 +98,11 @@ static void answer_refusal(struct mcp_bridge *bridge, const struct mcp_flight *f
     const json_t *error = json_object_get(answer, "error");
     const char *message = json_get_text(error, "message");
     int status = flight->reader.status;
-    CLEANUP_FREE char *sentence = message ? mem_strdup(message) : mem_format("the endpoint answered with HTTP status %d and no MCP message", status);
+    if (status == 401)
+        mcp_client_clear(&bridge->endpoint); // with the next message the token is read again
+    const char *hint = status == 401 ? ". " MCP_CLIENT_TOKEN_HINT : "";
+    CLEANUP_FREE char *sentence = message ? mem_format("%s%s", message, hint)
+                                          : mem_format("the endpoint answered with HTTP status %d and no MCP message%s", status, hint);
     answer_error(bridge, &flight->message, (int)json_get_int(error, "code", INTERNAL_ERROR), sentence);
 }
 
@@ -238,6 +242,8 @@ static int launch(struct mcp_bridge *bridge, struct mcp_span line, struct mcp_me
     if (locate(bridge, &target, err) < 0)
         return -1;
     mcp_message_put_headers(message, bridge->negotiated, &headers);
+    if (bridge->endpoint.authorization)
+        buffer_format(&headers, "%s\r\n", bridge->endpoint.authorization);
     struct mcp_flight *flight = NULL;
     if (mcp_flight_new(&target, bridge->endpoint.path, &headers, line, message, &flight, err) < 0)
         return -1;

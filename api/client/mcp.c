@@ -84,7 +84,7 @@ static int take_error(int status, const json_t *answer, struct error *err)
     const char *message = json_get_text(json_object_get(answer, "error"), "message");
     enum error_code code = status == 413 ? ERROR_TOO_LARGE : status == 429 ? ERROR_LIMIT : status == 503 ? ERROR_UNAVAILABLE : ERROR_INVALID;
     if (status == 401)
-        return error_set(err, ERROR_REFUSED, "put a token with the right scopes into a file (chat2shell token create NAME --output-file FILE) and name it in CHAT2SHELL_MCP_TOKEN_FILE",
+        return error_set(err, ERROR_REFUSED, MCP_CLIENT_TOKEN_HINT,
                          "%s", message ? message : "the MCP endpoint refuses this caller");
     if (message)
         return error_set(err, code, NULL, "%s", message);
