@@ -1,5 +1,8 @@
 // The methods of the protocol: a table of names and eras, one function each.
 #include "api/mcp/exchange.h"
+#ifdef CHAT2SHELL_CONFORMANCE_TOOLS
+#include "api/tools/conformance/conformance.h"
+#endif
 #include "controller/base/memory.h"
 #include <string.h>
 
@@ -134,6 +137,10 @@ static void run_tools_call(struct mcp_call *call)
         mcp_call_error(call, 200, JSONRPC_INVALID_PARAMS, "params.arguments must be an object", NULL);
         return;
     }
+#ifdef CHAT2SHELL_CONFORMANCE_TOOLS
+    if (conformance_refuse(call, tool, arguments))
+        return;
+#endif
     arguments = json_is_object(arguments) ? json_incref(arguments) : json_object();
     struct mcp_server *server = call->exchange->server;
     call->has_tool = true;

@@ -147,8 +147,7 @@ static char *decode_base64(const char *text, size_t len)
     return NULL;
 }
 
-// The text that a header value stands for; NULL if it is malformed.
-static char *decode_header(const char *value)
+char *mcp_decode_header(const char *value)
 {
     size_t len = strlen(value);
     if (len >= 11 && strncmp(value, "=?base64?", 9) == 0 && strcmp(value + len - 2, "?=") == 0)
@@ -213,7 +212,7 @@ static int check_name_header(const struct jsonrpc_message *message, const struct
         return 0; // nothing to repeat; the method says what is wrong with its params
     if (headers->is_name_doubled)
         return refuse_doubled(problem, "Mcp-Name");
-    CLEANUP_FREE char *name = headers->name ? decode_header(headers->name) : NULL;
+    CLEANUP_FREE char *name = headers->name ? mcp_decode_header(headers->name) : NULL;
     if (!name)
         return refuse(problem, MCP_HEADER_MISMATCH, "the Mcp-Name header is %s",
                       headers->name ? "malformed" : "missing");

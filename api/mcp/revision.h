@@ -44,6 +44,8 @@ int mcp_check_response(const struct mcp_headers *headers, struct mcp_problem *pr
 // Modern requests: envelope, revision, headers against body, in this order.
 int mcp_check_modern(const struct jsonrpc_message *message, const struct mcp_headers *headers,
                      struct mcp_problem *problem);
+// The text that a header value stands for, base64 or plain; NULL if it is malformed. The caller owns it.
+char *mcp_decode_header(const char *value);
 // Arrays: legal before 2025-06-18 only. Checks size and every element's era; shapes are each element's own
 // affair.
 int mcp_check_batch(const struct jsonrpc_text *text, const struct mcp_headers *headers,

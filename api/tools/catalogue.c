@@ -1,3 +1,6 @@
+#ifdef CHAT2SHELL_CONFORMANCE_TOOLS
+#include "api/tools/conformance/conformance.h"
+#endif
 #include "api/tools/schema_check.h"
 #include "api/tools/tools.h"
 #include "controller/base/memory.h"
@@ -48,7 +51,11 @@ static int load_entries(struct catalogue *catalogue, struct error *err)
         json_array_append(list, entry);
         json_object_set(catalogue->entries, tools[i].name, entry);
     }
+#ifdef CHAT2SHELL_CONFORMANCE_TOOLS
+    return conformance_extend(catalogue, err);
+#else
     return 0;
+#endif
 }
 
 int catalogue_load(struct catalogue *ret, struct error *err)

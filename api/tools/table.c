@@ -1,5 +1,8 @@
 // Every tool there is, in the order of tools/list. A name that is not here is an unknown tool.
 #include "api/tools/run.h"
+#ifdef CHAT2SHELL_CONFORMANCE_TOOLS
+#include "api/tools/conformance/conformance.h"
+#endif
 #include "controller/base/cleanup.h"
 #include <string.h>
 
@@ -38,5 +41,9 @@ const struct tool *tool_find(const char *name)
     for (size_t i = 0; i < tool_count; i++)
         if (strcmp(tools[i].name, name) == 0)
             return &tools[i];
+#ifdef CHAT2SHELL_CONFORMANCE_TOOLS
+    return conformance_tool_find(name);
+#else
     return NULL;
+#endif
 }
