@@ -9,6 +9,8 @@
 struct http_stream { // guarded by request->lock
     struct http_request *request;
     struct buffer queue;
+    char *last; // comes after the queue; owned
+    size_t last_len, last_sent;
     bool is_closed;
     bool was_full; // the writer waits for on_writable
     void (*on_writable)(void *arg);
@@ -20,6 +22,7 @@ void http_stream_free(struct http_stream *stream)
     if (!stream)
         return;
     buffer_free(&stream->queue);
+    free(stream->last);
     free(stream);
 }
 
@@ -49,12 +52,21 @@ static size_t take_piece(struct http_stream *stream, char *bytes, size_t max)
     size_t len = stream->queue.len < max ? stream->queue.len : max;
     memcpy(bytes, stream->queue.data, len);
     buffer_consume(&stream->queue, len);
-    expect_progress(stream);
+    if (!stream->last_len) // the end has a time of its own
+        expect_progress(stream);
     if (stream->was_full && stream->queue.len <= stream->queue.max / 2 && stream->on_writable) {
         stream->was_full = false;
         http_request_ref(stream->request);
         loop_post(stream->request->server->options.loop, tell_writable, stream);
     }
+    return len;
+}
+
+static size_t take_last(struct http_stream *stream, char *bytes, size_t max)
+{
+    size_t left = stream->last_len - stream->last_sent, len = left < max ? left : max;
+    memcpy(bytes, stream->last + stream->last_sent, len);
+    stream->last_sent += len;
     return len;
 }
 
@@ -69,6 +81,8 @@ static ssize_t read_piece(void *arg, uint64_t position, char *bytes, size_t max)
         result = MHD_CONTENT_READER_END_WITH_ERROR;
     else if (stream->queue.len)
         result = (ssize_t)take_piece(stream, bytes, max);
+    else if (stream->last_sent < stream->last_len)
+        result = (ssize_t)take_last(stream, bytes, max);
     else if (stream->is_closed)
         result = MHD_CONTENT_READER_END_OF_STREAM;
     else if (!http_request_suspend(request))
@@ -131,9 +145,18 @@ int http_stream_write(struct http_stream *stream, const void *bytes, size_t len)
 
 void http_stream_close(struct http_stream *stream)
 {
+    http_stream_end(stream, NULL, 0);
+}
+
+void http_stream_end(struct http_stream *stream, char *body, size_t len)
+{
     struct http_request *request = stream->request;
     pthread_mutex_lock(&request->lock);
     stream->is_closed = true;
+    stream->last = body;
+    stream->last_len = len;
+    if (len)
+        expect_progress(stream);
     stream->on_writable = NULL;
     request->on_gone = NULL;
     bool must_resume = http_request_claim_resume(request);

@@ -33,7 +33,9 @@ static void answer_with(struct tool_call *call, struct tool_result result)
     json_decref(call->arguments);
     json_decref(call->unsaved);
     record_free(call->record);
+    free(call->error);
     call->arguments = call->unsaved = NULL;
+    call->error = NULL;
     call->record = NULL;
     atomic_fetch_sub(&call->gate->calls, 1);
     if (call->is_stepping)
@@ -48,8 +50,11 @@ static bool step(struct tool_call *call, void (*fn)(struct tool_call *call))
     call->is_stepping = true;
     fn(call);
     call->is_stepping = false;
-    if (!call->answer.value && !call->answer.text)
+    if (!call->answer.value && !call->answer.text) {
+        if (call->news)
+            call->news(call->arg);
         return true;
+    }
     call->finish(call->arg, call->answer);
     return false;
 }
@@ -161,7 +166,8 @@ void tool_call_start(struct tool_call *call, struct world *world, const struct c
                      json_t *arguments, tool_finish_fn finish, void *arg)
 {
     *call = (struct tool_call){
-        .world = world, .catalogue = catalogue, .tool = tool, .principal = principal, .arguments = arguments, .gate = gate, .finish = finish, .arg = arg};
+        .world = world, .catalogue = catalogue, .tool = tool, .principal = principal, .arguments = arguments,
+        .gate = gate, .finish = finish, .arg = arg, .news = call->news};
     struct error error = ERROR_INIT;
     if (atomic_fetch_add(&gate->calls, 1) >= TOOL_CALLS_MAX) {
         tool_fail_set(call, ERROR_LIMIT, "wait until some of them have ended, then try again",
@@ -210,7 +216,7 @@ void tool_record_requested(void *arg, int result, struct record *record, json_t 
     call->record = record;
     call->unsaved = unsaved;
     if (result < 0)
-        error_copy(&call->error, err);
+        error_copy(call->error = mem_alloc(sizeof(*call->error)), err);
     loop_post(call->world->loop, run_next, call);
 }
 
@@ -221,9 +227,10 @@ static void read_again(void *arg)
     if (tool_is_over(call))
         return;
     struct record *record = NULL;
-    if (store_get_uid(call->world->store, call->record->kind, call->record->meta.uid, &record, &call->error) <
+    struct error error = ERROR_INIT;
+    if (store_get_uid(call->world->store, call->record->kind, call->record->meta.uid, &record, &error) <
         0) {
-        tool_fail(call, &call->error);
+        tool_fail(call, &error);
         return;
     }
     record_free(call->record);
@@ -265,10 +272,15 @@ bool tool_wait_change(struct tool_call *call)
     return true;
 }
 
+static bool leave_lane(struct tool_call *call)
+{
+    bool must_stop = call->tool->place == TOOL_FORWARDS;
+    return must_stop ? lane_call_stop(call->lane) : lane_call_cancel(call->lane);
+}
+
 static void end_waits(struct tool_call *call)
 {
-    bool is_ended =
-        (call->waiter && store_wait_cancel(call->waiter)) || (call->lane && lane_call_cancel(call->lane));
+    bool is_ended = (call->waiter && store_wait_cancel(call->waiter)) || (call->lane && leave_lane(call));
     if (!is_ended)
         return; // a step's end is on its way and finds is_cancelled
     call->waiter = NULL;
@@ -282,4 +294,27 @@ void tool_call_cancel(struct tool_call *call)
         return;
     call->is_cancelled = true;
     end_waits(call);
+}
+
+// ---- looking on -------------------------------------------------------------------------------------------
+void tool_call_describe(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret)
+{
+    *ret = (struct tool_progress){0};
+    snprintf(ret->message, sizeof(ret->message), "%s has been working for %lld s", call->tool->name,
+             (long long)waited_ms / 1000);
+    if (call->describe && !call->is_answered)
+        call->describe(call, waited_ms, ret);
+}
+
+static void tell_lane_news(void *arg)
+{
+    struct tool_call *call = arg;
+    if (!call->is_answered)
+        call->news(call->arg);
+}
+
+void tool_follow_lane(struct tool_call *call)
+{
+    if (call->lane && call->news)
+        lane_call_watch(call->lane, tell_lane_news);
 }

@@ -2,6 +2,7 @@
 // back. What comes back is untrusted: result.h.
 #include "api/tools/result.h"
 #include "api/tools/run.h"
+#include <stdio.h>
 
 #define WAIT_DEFAULT_S 20 // as the tool server has it
 
@@ -34,17 +35,41 @@ static json_t *begin(struct tool_call *call)
     return arguments;
 }
 
+static void describe(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret)
+{
+    struct lane_look look = {.stage = LANE_STAGE_RUNNING};
+    if (call->lane)
+        lane_call_look(call->lane, &look);
+    if (look.stage == LANE_STAGE_QUEUED)
+        snprintf(ret->message, sizeof(ret->message),
+                 "%s has been waiting for %lld s for its turn in the sandbox: calls before it: %zu", call->tool->name,
+                 (long long)waited_ms / 1000, look.ahead);
+    else
+        snprintf(ret->message, sizeof(ret->message), "%s is still working, %lld s so far", call->tool->name,
+                 (long long)waited_ms / 1000);
+}
+
+static void describe_wait(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret)
+{
+    ret->total_ms = 1000 * tool_int(call, "max_wait_seconds", WAIT_DEFAULT_S);
+    snprintf(ret->message, sizeof(ret->message), "%s has been waiting for %lld s of at most %lld s", call->tool->name,
+             (long long)waited_ms / 1000, (long long)ret->total_ms / 1000);
+}
+
 void tool_run_forwarded(struct tool_call *call)
 {
     json_t *arguments = begin(call);
+    call->describe = describe;
     if (arguments)
         call->lane = lane_call_tool(call->world->lanes, tool_text(call, "sandbox_id"), call->tool->name,
                                     arguments, answered, call);
+    tool_follow_lane(call);
 }
 
 void tool_run_forwarded_wait(struct tool_call *call)
 {
     json_t *arguments = begin(call);
+    call->describe = describe_wait;
     if (arguments)
         call->lane = lane_call_waiting_tool(
             call->world->lanes, tool_text(call, "sandbox_id"), call->tool->name, arguments,

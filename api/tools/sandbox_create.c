@@ -1,5 +1,6 @@
 // sandbox_create: asks for the sandbox, then waits until it runs, fails or the client's patience ends.
 #include "api/tools/run.h"
+#include <stdio.h>
 #include <string.h>
 
 static void answer(struct tool_call *call, const char *status)
@@ -41,10 +42,33 @@ static void look(struct tool_call *call)
         answer(call, "creating");
 }
 
+// The step that it is in: workspace, runtime, tool server.
+static int find_step(const struct record *sandbox)
+{
+    if (record_is_true(sandbox, "RuntimeCreated"))
+        return 3;
+    return record_condition(sandbox, "RuntimeCreated") ? 2 : 1;
+}
+
+static void describe(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret)
+{
+    const struct record *sandbox = call->next == look ? call->record : NULL; // before that it is being made on another thread
+    const struct condition *ready = sandbox ? record_condition(sandbox, "Ready") : NULL;
+    long long waited_s = waited_ms / 1000;
+    if (!sandbox)
+        snprintf(ret->message, sizeof(ret->message), "the request is being recorded, %lld s so far", waited_s);
+    else
+        snprintf(ret->message, sizeof(ret->message), "sandbox %s, step %d of 3, %lld s so far: %.120s%s%.40s%s",
+                 sandbox->meta.uid, find_step(sandbox), waited_s,
+                 ready && ready->message ? ready->message : "its workspace is prepared",
+                 ready && ready->reason ? " (" : "", ready && ready->reason ? ready->reason : "",
+                 ready && ready->reason ? ")" : "");
+}
+
 static void requested(struct tool_call *call)
 {
     if (call->result < 0)
-        tool_fail(call, &call->error);
+        tool_fail(call, call->error);
     else if (call->outcome == SANDBOX_NEEDS_APPROVAL)
         answer_approval(call);
     else {
@@ -69,5 +93,6 @@ void tool_run_sandbox_create(struct tool_call *call)
     }
     call->deadline.ms = clock_boot(loop_clock(call->world->loop)).ms + TOOL_CREATE_WAIT_MS;
     call->next = requested;
+    call->describe = describe;
     request_sandbox(call->world, &request, tool_sandbox_requested, call);
 }

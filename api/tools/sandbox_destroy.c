@@ -1,6 +1,7 @@
 // sandbox_destroy: asks for the removal, then waits until the runtime is confirmed gone. Repeating it answers
 // the same.
 #include "api/tools/run.h"
+#include <stdio.h>
 
 static void note_unsaved(const struct tool_call *call, json_t *result)
 {
@@ -31,10 +32,19 @@ static void look(struct tool_call *call)
         answer(call);
 }
 
+static void describe(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret)
+{
+    const struct record *record = call->next == look ? call->record : NULL;
+    const struct condition *stalled = record ? record_condition(record, "Stalled") : NULL;
+    bool is_stalled = stalled && stalled->status == CONDITION_TRUE && stalled->message;
+    snprintf(ret->message, sizeof(ret->message), "the sandbox is being removed, %lld s so far%s%.160s",
+             (long long)waited_ms / 1000, is_stalled ? ": " : "", is_stalled ? stalled->message : "");
+}
+
 static void requested(struct tool_call *call)
 {
     if (call->result < 0) {
-        tool_fail(call, &call->error);
+        tool_fail(call, call->error);
         return;
     }
     call->next = look;
@@ -48,5 +58,6 @@ void tool_run_sandbox_destroy(struct tool_call *call)
         return;
     call->deadline.ms = clock_boot(loop_clock(call->world->loop)).ms + TOOL_DESTROY_WAIT_MS;
     call->next = requested;
+    call->describe = describe;
     request_destroy(call->world, call->principal, sandbox->meta.uid, tool_record_requested, call);
 }

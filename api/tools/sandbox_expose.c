@@ -1,5 +1,6 @@
 // sandbox_expose: asks for the mapping, then waits until it is published.
 #include "api/tools/run.h"
+#include <stdio.h>
 
 static void look(struct tool_call *call)
 {
@@ -16,10 +17,19 @@ static void look(struct tool_call *call)
                       published && published->message ? published->message : "");
 }
 
+static void describe(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret)
+{
+    const struct record *record = call->next == look ? call->record : NULL;
+    const struct condition *published = record ? record_condition(record, "Published") : NULL;
+    const char *why = published ? published->message : NULL;
+    snprintf(ret->message, sizeof(ret->message), "the port is being published, %lld s so far%s%.160s",
+             (long long)waited_ms / 1000, why ? ": " : "", why ? why : "");
+}
+
 static void requested(struct tool_call *call)
 {
     if (call->result < 0) {
-        tool_fail_lane(call, &call->error);
+        tool_fail_lane(call, call->error);
         return;
     }
     call->next = look;
@@ -33,6 +43,7 @@ void tool_run_sandbox_expose(struct tool_call *call)
         return;
     call->deadline.ms = clock_boot(loop_clock(call->world->loop)).ms + TOOL_EXPOSE_WAIT_MS;
     call->next = requested;
+    call->describe = describe;
     request_expose(call->world, call->principal, sandbox->meta.uid, tool_int(call, "port", 0), tool_record_requested,
                    call);
 }

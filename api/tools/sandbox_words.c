@@ -15,16 +15,17 @@ struct record *tool_read_sandbox(struct tool_call *call)
 {
     const char *uid = tool_text(call, "sandbox_id");
     struct record *record = NULL;
+    struct error error = ERROR_INIT;
     if (!id_is_of(KIND_SANDBOX, uid)) {
         fail_unknown(call, uid);
         return NULL;
     }
-    if (store_get_uid(call->world->store, KIND_SANDBOX, uid, &record, &call->error) == 0)
+    if (store_get_uid(call->world->store, KIND_SANDBOX, uid, &record, &error) == 0)
         return record;
-    if (call->error.code == ERROR_NOT_FOUND)
+    if (error.code == ERROR_NOT_FOUND)
         fail_unknown(call, uid);
     else
-        tool_fail(call, &call->error);
+        tool_fail(call, &error);
     return NULL;
 }
 

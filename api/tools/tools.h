@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 // Admission: calls under way in this process, and of those the ones that wait for a record's status.
-#define TOOL_CALLS_MAX 512
+#define TOOL_CALLS_MAX 2048
 #define TOOL_WAITS_MAX 128
 // Many clients give up after 60 s.
 #define TOOL_CREATE_WAIT_MS (50 * 1000)
@@ -75,6 +75,12 @@ struct tool_result {
     struct shared_text *text;
 };
 typedef void (*tool_finish_fn)(void *arg, struct tool_result result);
+// What a call that waits is doing, for whoever waits for it.
+struct tool_progress {
+    int64_t total_ms;  // the longest that it waits; 0: not known
+    char message[256]; // a sentence
+};
+typedef void (*tool_news_fn)(void *arg);
 struct tool_call {
     struct world *world;
     const struct catalogue *catalogue;
@@ -84,6 +90,9 @@ struct tool_call {
     struct tool_gate *gate;
     tool_finish_fn finish;
     void *arg;
+    // Set before the start by a caller that follows the call, else NULL: runs on the loop thread, with arg, whenever
+    // tool_call_describe would say something new.
+    tool_news_fn news;
 
     // Loop thread (or the starting one before it is posted):
     bool is_answered, is_cancelled, is_waiting;
@@ -91,6 +100,7 @@ struct tool_call {
                       // to its end
     struct tool_result answer; // meanwhile
     void (*next)(struct tool_call *call); // what the current step leads to
+    void (*describe)(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret); // NULL: nothing to say
     struct boot_time deadline;
     struct store_waiter *waiter;
     struct lane_call *lane;
@@ -100,15 +110,19 @@ struct tool_call {
     enum sandbox_outcome outcome;
     struct record *record;
     json_t *unsaved;
-    struct error error;
+    struct error *error; // owned; NULL unless result is a failure
 };
 // arguments: reference taken. A failed check or a full house answers at once. call is memory of the caller's
 // that lives until finish returned, as principal does.
 void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue,
                      struct tool_gate *gate, const struct tool *tool, const char *principal,
                      json_t *arguments, tool_finish_fn finish, void *arg);
-// Loop thread: the caller has gone. Ends the waits; the work goes on. The call still finishes, maybe later.
+// Loop thread: the caller has gone, or does not want it any more. Ends the waits. The work goes on where it was asked for
+// as a state or as a command of a Bash session; a tool that the sandbox's tool server does is told to stop. The call still
+// finishes, maybe later.
 void tool_call_cancel(struct tool_call *call);
+// Loop thread, while the call is not answered: what it is doing since waited_ms.
+void tool_call_describe(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret);
 
 // ---- for the tools' own files -----------------------------------------------------------------------------
 const char *tool_text(const struct tool_call *call, const char *name); // NULL if absent
@@ -129,6 +143,8 @@ void tool_record_requested(void *arg, int result, struct record *record, json_t 
 // Waits for a change of call->record, reads it again and runs `next`. False: the deadline has passed, or the
 // call cannot wait (answered then: test call->is_answered).
 bool tool_wait_change(struct tool_call *call);
+// Passes the news of call->lane on; call it right after the lane's call was made.
+void tool_follow_lane(struct tool_call *call);
 // True if `next` must do nothing because the caller has gone: the call is answered.
 bool tool_is_over(struct tool_call *call);
 // The sandbox of the arguments, live or tombstone; NULL and answered if there is none.
