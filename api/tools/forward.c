@@ -16,11 +16,12 @@ static void answered(void *arg, int result, json_t *answer, const struct error *
         tool_fail_lane(call, err);
         return;
     }
-    json_t *clean = tool_result_clean(call->catalogue, call->tool->name, answer, &call->error);
+    struct error error = ERROR_INIT;
+    json_t *clean = tool_result_clean(call->catalogue, call->tool->name, answer, &error);
     if (clean)
         tool_answer_result(call, clean);
     else
-        tool_fail(call, &call->error);
+        tool_fail(call, &error);
 }
 
 // The arguments for the tool server; NULL and answered if there is no such sandbox.
