@@ -57,8 +57,9 @@ void tool_answer_list(struct tool_call *call, enum kind kind, const char *key, j
         tool_answer_text(call, text);
         return;
     }
-    if (store_list(call->world->store, kind, &list, NULL, &call->error) < 0) {
-        tool_fail(call, &call->error);
+    struct error error = ERROR_INIT;
+    if (store_list(call->world->store, kind, &list, NULL, &error) < 0) {
+        tool_fail(call, &error);
         return;
     }
     CLEANUP_JSON json_t *result = tool_result(json_pack("{s:o}", key, render_all(call->world, &list, render)));
