@@ -12,7 +12,7 @@ struct check {
     struct error *err;
 };
 
-static int check_value(struct check *check, const json_t *schema, json_t *value, const struct schema_place *at);
+static int check_value(struct check *check, json_t *value, const struct schema_place *at);
 
 // ---- types ------------------------------------------------------------------------------------------------
 static bool has_type(const json_t *value, const char *type)
@@ -94,62 +94,62 @@ static bool fits_range(const json_t *schema, const json_t *number)
 static int check_member(struct check *check, const json_t *rule, json_t *object, const char *name, json_t *member,
                         const struct schema_place *at)
 {
-    const struct schema_place inner = {.up = at, .name = name};
+    const struct schema_place inner = {.up = at, .schema = rule, .name = name};
     json_t *whole = whole_number(rule, member);
     if (whole)
         json_object_set_new(object, name, whole);
-    return check_value(check, rule, whole ? whole : member, &inner);
+    return check_value(check, whole ? whole : member, &inner);
 }
 
 // Members that `properties` does not name.
-static int check_additional(struct check *check, const json_t *schema, json_t *object, const char *name, json_t *member,
+static int check_additional(struct check *check, json_t *object, const char *name, json_t *member,
                             const struct schema_place *at)
 {
-    const json_t *additional = json_object_get(schema, "additionalProperties");
-    const struct schema_place inner = {.up = at, .name = name};
+    const json_t *additional = json_object_get(at->schema, "additionalProperties");
     if (json_is_object(additional))
         return check_member(check, additional, object, name, member, at);
     if (!json_is_false(additional))
         return 0;
     if (check->use == SCHEMA_ARGUMENTS)
-        return schema_fail_unknown(schema, &inner, check->err);
+        return schema_fail_unknown(name, at, check->err);
     json_object_del(object, name);
     return 0;
 }
 
-static int check_object(struct check *check, const json_t *schema, json_t *object, const struct schema_place *at)
+static int check_object(struct check *check, json_t *object, const struct schema_place *at)
 {
-    const json_t *properties = json_object_get(schema, "properties");
+    const json_t *properties = json_object_get(at->schema, "properties");
     const char *name;
     json_t *member, *word;
     void *next;
     size_t i;
-    json_array_foreach(json_object_get(schema, "required"), i, word)
+    json_array_foreach(json_object_get(at->schema, "required"), i, word)
     {
         if (!json_object_get(object, json_string_value(word)))
-            return schema_fail_missing(schema, json_string_value(word), at, check->err);
+            return schema_fail_missing(json_string_value(word), at, check->err);
     }
     json_object_foreach_safe(object, next, name, member)
     {
         const json_t *rule = json_object_get(properties, name);
         if (rule ? check_member(check, rule, object, name, member, at) < 0
-                 : check_additional(check, schema, object, name, member, at) < 0)
+                 : check_additional(check, object, name, member, at) < 0)
             return -1;
     }
     return 0;
 }
 
-static int check_array(struct check *check, const json_t *schema, json_t *array, const struct schema_place *at)
+static int check_array(struct check *check, json_t *array, const struct schema_place *at)
 {
-    const json_t *rule = json_object_get(schema, "items");
-    struct schema_place inner = {.up = at};
+    struct schema_place inner = {.up = at, .schema = json_object_get(at->schema, "items")};
     json_t *item;
+    if (!inner.schema)
+        return 0;
     json_array_foreach(array, inner.index, item)
     {
-        json_t *whole = rule ? whole_number(rule, item) : NULL;
+        json_t *whole = whole_number(inner.schema, item);
         if (whole)
             json_array_set_new(array, inner.index, whole);
-        if (rule && check_value(check, rule, whole ? whole : item, &inner) < 0)
+        if (check_value(check, whole ? whole : item, &inner) < 0)
             return -1;
     }
     return 0;
@@ -164,20 +164,20 @@ static bool fits_alone(const json_t *schema, const json_t *value)
     return !json_is_number(value) || fits_range(schema, value);
 }
 
-static int check_value(struct check *check, const json_t *schema, json_t *value, const struct schema_place *at)
+static int check_value(struct check *check, json_t *value, const struct schema_place *at)
 {
     if (++check->values > SCHEMA_VALUES_MAX)
         return error_set(check->err, ERROR_TOO_LARGE, "ask for less at once", "more than %d values", SCHEMA_VALUES_MAX);
-    if (!fits_alone(schema, value))
-        return schema_fail_misfit(schema, value, at, check->err);
+    if (!fits_alone(at->schema, value))
+        return schema_fail_misfit(value, at, check->err);
     if (json_is_object(value))
-        return check_object(check, schema, value, at);
-    return json_is_array(value) ? check_array(check, schema, value, at) : 0;
+        return check_object(check, value, at);
+    return json_is_array(value) ? check_array(check, value, at) : 0;
 }
 
 int schema_check(const json_t *schema, json_t *value, enum schema_use use, struct error *err)
 {
     struct check check = {.use = use, .err = err};
-    const struct schema_place top = {0};
-    return check_value(&check, schema, value, &top);
+    const struct schema_place top = {.schema = schema};
+    return check_value(&check, value, &top);
 }

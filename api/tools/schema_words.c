@@ -25,6 +25,15 @@ static char *place_text(const struct schema_place *at)
     return buffer_take_string(&out);
 }
 
+// Borrowed; NULL if nothing is said.
+static const char *description_of(const struct schema_place *at)
+{
+    for (; at; at = at->up)
+        if (json_get_text(at->schema, "description"))
+            return json_get_text(at->schema, "description");
+    return NULL;
+}
+
 static const char *article(const char *word)
 {
     return strchr("aeio", word[0]) ? "an" : "a";
@@ -103,10 +112,10 @@ static void append_found(struct buffer *out, const json_t *value)
         buffer_append_text(out, kinds[json_typeof(value)]);
 }
 
-static bool is_of_a_type(const json_t *schema, json_type kind)
+static bool is_text_schema(const json_t *schema)
 {
-    const json_t *type = json_object_get(schema, "type");
-    return kind == JSON_STRING && json_is_string(type) && strcmp(json_string_value(type), "string") == 0;
+    const char *type = json_get_text(schema, "type");
+    return type && strcmp(type, "string") == 0;
 }
 
 static void append_length(struct buffer *out, const json_t *text)
@@ -119,37 +128,40 @@ static void append_length(struct buffer *out, const json_t *text)
         buffer_format(out, ", not of %zu", count);
 }
 
-int schema_fail_misfit(const json_t *schema, const json_t *value, const struct schema_place *at, struct error *err)
+int schema_fail_misfit(const json_t *value, const struct schema_place *at, struct error *err)
 {
+    const json_t *schema = at->schema;
     CLEANUP_FREE char *place = place_text(at);
-    if (is_of_a_type(schema, json_typeof(value)) && json_get_int(schema, "minLength", 0) > 0 && !json_string_length(value))
-        return error_set(err, ERROR_INVALID, json_get_text(schema, "description"), "%s must not be empty", place);
     CLEANUP(buffer_free) struct buffer words = BUFFER_INIT(WORDS_MAX_BYTES);
+    bool is_text = json_is_string(value) && is_text_schema(schema);
+    if (is_text && json_get_int(schema, "minLength", 0) > 0 && !json_string_length(value))
+        return error_set(err, ERROR_INVALID, description_of(at), "%s must not be empty", place);
     append_allowed(&words, schema);
-    if (!is_of_a_type(schema, json_typeof(value))) {
+    if (!is_text) {
         buffer_append_text(&words, ", not ");
         append_found(&words, value);
     } else if (!json_object_get(schema, "enum")) {
         append_length(&words, value);
     }
-    return error_set(err, ERROR_INVALID, json_get_text(schema, "description"), "%s must be %s", place, buffer_text(&words));
+    return error_set(err, ERROR_INVALID, description_of(at), "%s must be %s", place, buffer_text(&words));
 }
 
-int schema_fail_missing(const json_t *schema, const char *name, const struct schema_place *at, struct error *err)
+int schema_fail_missing(const char *name, const struct schema_place *at, struct error *err)
+{
+    const json_t *rule = json_object_get(json_object_get(at->schema, "properties"), name);
+    const struct schema_place inner = {.up = at, .schema = rule, .name = name};
+    CLEANUP_FREE char *place = place_text(&inner);
+    return error_set(err, ERROR_INVALID, description_of(&inner), "%s is required", place);
+}
+
+int schema_fail_unknown(const char *name, const struct schema_place *at, struct error *err)
 {
     const struct schema_place inner = {.up = at, .name = name};
-    const json_t *rule = json_object_get(json_object_get(schema, "properties"), name);
     CLEANUP_FREE char *place = place_text(&inner);
-    return error_set(err, ERROR_INVALID, json_get_text(rule, "description"), "%s is required", place);
-}
-
-int schema_fail_unknown(const json_t *schema, const struct schema_place *at, struct error *err)
-{
-    CLEANUP_FREE char *place = place_text(at);
     CLEANUP(buffer_free) struct buffer names = BUFFER_INIT(512);
     const char *key;
     json_t *ignored;
-    json_object_foreach(json_object_get(schema, "properties"), key, ignored)
+    json_object_foreach(json_object_get(at->schema, "properties"), key, ignored)
         buffer_format(&names, "%s%s", names.len ? ", " : "", key);
     error_set(err, ERROR_INVALID, NULL, "unknown argument %s", place);
     return error_hint(err, names.len ? "leave it out; accepted are: %s" : "leave it out: there are no arguments%s", buffer_text(&names));

@@ -1,5 +1,5 @@
 """What the end-to-end tests share: a real daemon on a scratch data root, an MCP client over real HTTP, and the line
-protocol of tests/run ("ok NAME", "not ok NAME: why", "skip NAME: why"). Python's standard library only."""
+protocol of tests/run ("ok NAME", "not ok NAME: why", "skip NAME: why")."""
 import http.client
 import json
 import os
@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 import traceback
+
+from results import Results
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 BUILD = os.environ.get("CHAT2SHELL_BUILD_DIR", os.path.join(ROOT, "build/release"))
@@ -183,6 +185,7 @@ class Mcp:
 
     def __init__(self, daemon, version="2025-11-25"):
         self.daemon, self.version, self.id = daemon, version, 0
+        self.results = None  # made by the first call
         self.connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=120)
         answer = self.request("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "e2e", "version": "1"}})
         equal(answer["result"]["protocolVersion"], version, "negotiated revision")
@@ -207,8 +210,13 @@ class Mcp:
         return result["structuredContent"]
 
     def result(self, tool, **arguments):
+        """The result of a call, whichever way it went, checked against what tools/list says of the tool."""
         answer = self.request("tools/call", {"name": tool, "arguments": arguments})
         check("result" in answer, f"{tool}: {answer}")
+        if not self.results:
+            self.results = Results(self.request("tools/list")["result"]["tools"])
+        gaps = self.results.gaps(tool, answer["result"])
+        check(not gaps, f"{tool} {json.dumps(arguments)[:200]}: the result is not what tools/list promises: {gaps[:5]}")
         return answer["result"]
 
     def error(self, tool, **arguments):
