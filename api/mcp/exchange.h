@@ -4,6 +4,7 @@
 #include "api/auth/caller.h"
 #include "api/http/http.h"
 #include "api/mcp/jsonrpc_text.h"
+#include "api/mcp/ready.h"
 #include "api/mcp/revision.h"
 #include "api/tools/tools.h"
 #include <pthread.h>
@@ -15,8 +16,7 @@ struct mcp_server {
     _Atomic int refs; // one for the owner, one an exchange
     struct catalogue catalogue;
     struct tool_gate gate;
-    char *list_texts[2]; // the tools/list result of each era, made once
-    size_t list_lens[2];
+    struct mcp_ready ready;
 };
 void mcp_server_unref(struct mcp_server *server);
 
@@ -53,6 +53,3 @@ void mcp_call_error(struct mcp_call *call, int http_status, int code, const char
 void mcp_call_nothing(struct mcp_call *call); // notifications and responses: 202
 // ---- methods.c
 void mcp_method_run(struct mcp_call *call);
-// Adds what every modern result has. The result's reference stays the caller's.
-void mcp_finish_result(json_t *result, enum mcp_era era);
-char *mcp_list_text(const struct catalogue *catalogue, enum mcp_era era, size_t *ret_len);

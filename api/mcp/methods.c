@@ -6,34 +6,6 @@
 #include "controller/base/memory.h"
 #include <string.h>
 
-#define SERVER_NAME "chat2shell"
-#define LIST_TTL_MS 300000
-static const char instructions[] =
-    "A full shell in disposable sandboxes. Start with sandbox_create (no arguments for a fresh workspace) "
-    "and use its sandbox.id as "
-    "sandbox_id everywhere. Run commands with bash; follow long ones with bash_poll and end them with "
-    "bash_stop. Files: read, write, "
-    "edit, search, tree. sandbox_expose publishes a TCP port. A host directory needs the operator's approval "
-    "once: pass workspace_path "
-    "and follow the answer. Destroy sandboxes that are done with; idle ones end after 24 hours.";
-
-static json_t *server_info(void)
-{
-    return json_pack("{s:s, s:s, s:s}", "name", SERVER_NAME, "title", "chat2shell", "version",
-                     CHAT2SHELL_VERSION);
-}
-
-void mcp_finish_result(json_t *result, enum mcp_era era)
-{
-    if (era == MCP_LEGACY)
-        return;
-    json_object_set_new(result, "resultType", json_string("complete"));
-    json_t *meta = json_object_get(result, "_meta");
-    if (!json_is_object(meta))
-        json_object_set_new(result, "_meta", meta = json_object());
-    json_object_set_new(meta, MCP_META_SERVER_INFO, server_info());
-}
-
 static void answer(struct mcp_call *call, json_t *taken)
 {
     CLEANUP_JSON json_t *result = taken;
@@ -42,10 +14,9 @@ static void answer(struct mcp_call *call, json_t *taken)
     mcp_call_result(call, text, strlen(text));
 }
 
-static void set_cache_hints(json_t *result)
+static void answer_ready(struct mcp_call *call, const struct shared_text *result)
 {
-    json_object_set_new(result, "ttlMs", json_integer(LIST_TTL_MS));
-    json_object_set_new(result, "cacheScope", json_string("private"));
+    mcp_call_result(call, result->bytes, result->len);
 }
 
 // ---- handshake --------------------------------------------------------------------------------------------
@@ -58,9 +29,9 @@ static void run_initialize(struct mcp_call *call)
         return;
     }
     const struct mcp_revision *revision = mcp_revision_find(asked);
-    const char *spoken = revision && revision->era == MCP_LEGACY ? revision->name : MCP_NEWEST_LEGACY;
-    answer(call, json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", spoken, "capabilities", "tools",
-                           "serverInfo", server_info(), "instructions", instructions));
+    if (!revision || revision->era != MCP_LEGACY)
+        revision = mcp_revision_find(MCP_NEWEST_LEGACY);
+    answer_ready(call, call->exchange->server->ready.initialize[mcp_revision_index(revision)]);
 }
 
 static void run_ping(struct mcp_call *call)
@@ -70,55 +41,29 @@ static void run_ping(struct mcp_call *call)
 
 static void run_discover(struct mcp_call *call)
 {
-    json_t *result = json_pack("{s:o, s:{s:{}}, s:s}", "supportedVersions", mcp_modern_revisions(),
-                               "capabilities", "tools", "instructions", instructions);
-    set_cache_hints(result);
-    answer(call, result);
+    answer_ready(call, call->exchange->server->ready.discover);
 }
 
 // ---- tools ------------------------------------------------------------------------------------------------
-char *mcp_list_text(const struct catalogue *catalogue, enum mcp_era era, size_t *ret_len)
-{
-    CLEANUP_JSON json_t *result = json_copy(catalogue->list);
-    if (era == MCP_MODERN)
-        set_cache_hints(result);
-    mcp_finish_result(result, era);
-    char *text = json_to_text(result);
-    *ret_len = strlen(text);
-    return text;
-}
-
 static void run_tools_list(struct mcp_call *call)
 {
     const json_t *cursor = json_object_get(call->message.params, "cursor");
     if (cursor && !json_is_null(cursor)) // there is one page, so no cursor was ever given out
         mcp_call_error(call, 200, JSONRPC_INVALID_PARAMS, "params.cursor is not one of this server's", NULL);
     else
-        mcp_call_result(call, call->exchange->server->list_texts[call->era],
-                        call->exchange->server->list_lens[call->era]);
-}
-
-// A ready result, with what every modern one has put before its last brace.
-static void answer_text(struct mcp_call *call, struct shared_text *taken)
-{
-    if (call->era == MCP_LEGACY)
-        mcp_call_result(call, taken->bytes, taken->len);
-    else {
-        CLEANUP_JSON json_t *more = json_object();
-        mcp_finish_result(more, call->era);
-        CLEANUP_FREE char *tail = json_to_text(more);
-        CLEANUP_FREE char *text = mem_format("%.*s,%s", (int)taken->len - 1, taken->bytes, tail + 1);
-        mcp_call_result(call, text, strlen(text));
-    }
-    shared_text_unref(taken);
+        answer_ready(call, call->exchange->server->ready.tools[call->era]);
 }
 
 static void tool_finished(void *arg, struct tool_result result)
 {
-    if (result.text)
-        answer_text(arg, result.text);
-    else
-        answer(arg, result.value);
+    struct mcp_call *call = arg;
+    if (!result.text) {
+        answer(call, result.value);
+        return;
+    }
+    struct shared_text *text = mcp_finish_text(&call->exchange->server->ready, result.text, call->era);
+    answer_ready(call, text);
+    shared_text_unref(text);
 }
 
 static void run_tools_call(struct mcp_call *call)

@@ -45,6 +45,16 @@ const struct mcp_revision *mcp_revision_find(const char *name)
     return NULL;
 }
 
+const struct mcp_revision *mcp_revision_at(size_t index)
+{
+    return index < ARRAY_LEN(revisions) ? &revisions[index] : NULL;
+}
+
+size_t mcp_revision_index(const struct mcp_revision *revision)
+{
+    return (size_t)(revision - revisions);
+}
+
 json_t *mcp_modern_revisions(void)
 {
     json_t *names = json_array();

@@ -33,6 +33,8 @@ struct mcp_problem { // why a message is refused
     json_t *data; // may be NULL; owned
 };
 const struct mcp_revision *mcp_revision_find(const char *name); // NULL if unknown
+const struct mcp_revision *mcp_revision_at(size_t index);       // oldest first; NULL behind the last
+size_t mcp_revision_index(const struct mcp_revision *revision);
 json_t *mcp_modern_revisions(void);                             // new array of names
 
 // The era of one message, by its body first. -1 with *problem: headers and body contradict, or the revision

@@ -12,8 +12,7 @@ void mcp_server_unref(struct mcp_server *server)
         return;
     catalogue_free(&server->catalogue);
     list_cache_clear(&server->gate.lists);
-    free(server->list_texts[MCP_LEGACY]);
-    free(server->list_texts[MCP_MODERN]);
+    mcp_ready_clear(&server->ready);
     free(server);
 }
 
@@ -87,8 +86,7 @@ int mcp_server_start(struct world *world, struct mcp_server **ret, struct error 
         mcp_server_unref(server);
         return -1;
     }
-    for (enum mcp_era era = MCP_LEGACY; era <= MCP_MODERN; era++)
-        server->list_texts[era] = mcp_list_text(&server->catalogue, era, &server->list_lens[era]);
+    mcp_ready_make(&server->catalogue, &server->ready);
     if (listen_and_start(server, err) < 0) {
         mcp_server_unref(server);
         return -1;
