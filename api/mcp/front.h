@@ -1,6 +1,6 @@
 // What a request to the MCP listener must look like before its body is read: who it is for (Host), from where
 // (Origin), which path and method, and which media types. Pure functions over header values, and the check
-// the HTTP front calls.
+// the HTTP front calls. What is refused here is answered without an id: the body was not read.
 #pragma once
 #include "api/http/http.h"
 
