@@ -113,6 +113,18 @@ enum mcp_answer_form mcp_request_form(const struct http_request *request)
     return is_one ? mcp_accept_form(accept) : MCP_FORM_JSON;
 }
 
+bool mcp_accept_takes_events(const char *accept)
+{
+    int named = accept ? find_range(accept, "text/event-stream") : -1;
+    return named >= 0 ? named > 0 : accept && find_range(accept, "text/*") > 0;
+}
+
+bool mcp_request_takes_events(const struct http_request *request)
+{
+    CLEANUP_FREE char *accept = http_request_header(request, "Accept");
+    return mcp_accept_takes_events(accept);
+}
+
 static bool refuse(struct http_refusal *refusal, int status, enum error_code code, const char *hint,
                    const char *message)
 {

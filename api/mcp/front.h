@@ -16,5 +16,8 @@ bool mcp_media_type_is_json(const char *content_type); // parameters and case ig
 enum mcp_answer_form { MCP_FORM_JSON, MCP_FORM_EVENT, MCP_FORM_NONE };
 enum mcp_answer_form mcp_accept_form(const char *accept);
 enum mcp_answer_form mcp_request_form(const struct http_request *request);
+// Whether an answer may also come as a stream of events: only who names it knows what to do with one.
+bool mcp_accept_takes_events(const char *accept); // NULL: absent
+bool mcp_request_takes_events(const struct http_request *request);
 // The ladder up to the body. own_host: the configured address.
 bool mcp_check_front(struct http_request *request, const char *own_host, struct http_refusal *refusal);

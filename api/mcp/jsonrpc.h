@@ -9,6 +9,7 @@ enum jsonrpc_code {
     JSONRPC_METHOD_NOT_FOUND = -32601,
     JSONRPC_INVALID_PARAMS = -32602,
     JSONRPC_INTERNAL_ERROR = -32603,
+    MCP_REQUEST_CANCELLED = -32800,   // outside of what the protocol reserves; as the language servers have it
     MCP_HEADER_MISMATCH = -32020,     // 2026-07-28
     MCP_UNSUPPORTED_VERSION = -32022, // 2026-07-28
 };

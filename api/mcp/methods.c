@@ -87,10 +87,7 @@ static void run_tools_call(struct mcp_call *call)
         return;
 #endif
     arguments = json_is_object(arguments) ? json_incref(arguments) : json_object();
-    struct mcp_server *server = call->exchange->server;
-    call->has_tool = true;
-    tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool,
-                    call->exchange->caller.principal, arguments, tool_finished, call);
+    mcp_call_run_tool(call, tool, arguments, tool_finished);
 }
 
 // ---- table ------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ void mcp_server_unref(struct mcp_server *server)
     if (atomic_fetch_sub(&server->refs, 1) != 1)
         return;
     catalogue_free(&server->catalogue);
+    in_flight_free(&server->in_flight);
     list_cache_clear(&server->gate.lists);
     mcp_ready_clear(&server->ready);
     free(server);
@@ -81,6 +82,7 @@ int mcp_server_start(struct world *world, struct mcp_server **ret, struct error 
     struct mcp_server *server = mem_alloc(sizeof(*server));
     server->world = world;
     server->refs = 1;
+    in_flight_init(&server->in_flight);
     list_cache_init(&server->gate.lists);
     if (catalogue_load(&server->catalogue, err) < 0) {
         mcp_server_unref(server);
