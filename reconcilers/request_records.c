@@ -94,7 +94,7 @@ static int expose_in_tx(struct store_tx *tx, void *arg, struct error *err)
     if (demand->record)
         return 0;
     if (count >= LIMIT_EXPOSURES_A_SANDBOX)
-        return error_set(err, ERROR_LIMIT, "reuse one of them", "the sandbox has %d exposed ports already, the most at once", LIMIT_EXPOSURES_A_SANDBOX);
+        return error_set(err, ERROR_LIMIT, "use one of those ports for the server, or serve several things through one", "the sandbox has %d exposed ports already, the most at once", LIMIT_EXPOSURES_A_SANDBOX);
     CLEANUP_RECORD struct record *exposure = record_new(KIND_EXPOSURE);
     exposure->spec.exposure = (struct exposure_spec){mem_strdup(sandbox->meta.name), demand->number};
     exposure->status.exposure.sandbox_uid = mem_strdup(sandbox->meta.uid);

@@ -56,7 +56,7 @@ static void on_committed(void *arg, int result, const struct error *err)
 static int answer_holder(struct ask *ask, struct record *holder, struct error *err)
 {
     if (holder->meta.deletion_at.ms)
-        return error_set(err, ERROR_STATE, "ask again in a few seconds", "the sandbox %s of this workspace is being destroyed", holder->meta.uid);
+        return error_set(err, ERROR_STATE, ask->is_untrusted ? "call sandbox_create again in a few seconds" : "ask again in a few seconds", "the sandbox %s of this workspace is being destroyed", holder->meta.uid);
     const struct condition *failed = record_condition(holder, CONDITION_FAILED);
     if (failed && failed->status == CONDITION_TRUE)
         return error_set(err, ERROR_STATE, ask->is_untrusted ? "call sandbox_destroy for it, then create again with the same workspace_id"
@@ -101,7 +101,7 @@ static int count_and_join(struct store_tx *tx, struct ask *ask, struct error *er
     if (count >= LIMIT_SANDBOXES)
         return error_set(err, ERROR_LIMIT, ask->is_untrusted ? "destroy one with sandbox_destroy first" : "delete one first", "there are %d sandboxes already, the most at once", LIMIT_SANDBOXES);
     if (ask->is_untrusted && recent >= LIMIT_CREATES_A_MINUTE)
-        return error_set(err, ERROR_LIMIT, "wait a minute and ask again", "%d sandboxes were created within a minute, the most allowed", LIMIT_CREATES_A_MINUTE);
+        return error_set(err, ERROR_LIMIT, "use one of those (sandbox_list), or wait a minute and call sandbox_create again", "%d sandboxes were created within a minute, the most allowed", LIMIT_CREATES_A_MINUTE);
     return 0;
 }
 
@@ -117,7 +117,7 @@ static int take_by_id(struct store_tx *tx, struct ask *ask, struct record **ret,
     CLEANUP_RECORD struct record *workspace = NULL;
     struct error why = ERROR_INIT;
     if (tx_get_uid(tx, KIND_WORKSPACE, ask->workspace_id, &workspace, &why) < 0)
-        return error_set(err, why.code, "workspace_list shows the ids", "there is no workspace %s", ask->workspace_id);
+        return error_set(err, why.code, "call workspace_list for the ids there are, or leave workspace_id out for a fresh workspace", "there is no workspace %s", ask->workspace_id);
     if (workspace->meta.removed_at.ms || workspace->meta.deletion_at.ms)
         return error_set(err, ERROR_STATE, "leave out workspace_id to get a fresh one", "the workspace %s was %s", ask->workspace_id,
                          workspace->spec.workspace.mode == WORKSPACE_MANAGED ? "moved to the trash" : "revoked");
@@ -193,7 +193,7 @@ static int check_overlap(struct store_tx *tx, const struct record *workspace, st
         bool is_overlapping = fs_is_below(path, other->spec.workspace.path) || fs_is_below(other->spec.workspace.path, path);
         if (!is_overlapping || tx_find_holder(tx, other->meta.uid, &holder, err) < 0 || !holder)
             continue;
-        r = error_set(err, ERROR_STATE, "destroy that sandbox first, or use mode clone", "the directory overlaps with %s, which the sandbox %s has mounted",
+        r = error_set(err, ERROR_STATE, "destroy that sandbox first, or use workspace_mode clone", "the directory overlaps with %s, which the sandbox %s has mounted",
                       other->spec.workspace.path, holder->meta.uid);
     }
     record_list_free(&all);
@@ -258,9 +258,9 @@ static int check_arguments(const struct ask *ask, struct error *err)
     if (ask->workspace_id && ask->path)
         return error_set(err, ERROR_INVALID, "give only one of them", "workspace_id and workspace_path may not be given together");
     if (ask->path && ask->mode == WORKSPACE_MANAGED)
-        return error_set(err, ERROR_INVALID, "use clone or direct with a path", "workspace_mode 'managed' does not go with workspace_path");
+        return error_set(err, ERROR_INVALID, "use workspace_mode clone or direct with workspace_path", "workspace_mode 'managed' does not go with workspace_path");
     if (!ask->path && !ask->workspace_id && ask->mode != WORKSPACE_MANAGED)
-        return error_set(err, ERROR_INVALID, "give workspace_path too", "workspace_mode '%s' needs workspace_path", mode_word(ask->mode));
+        return error_set(err, ERROR_INVALID, "give workspace_path too, or leave workspace_mode out for a fresh workspace", "workspace_mode '%s' needs workspace_path", mode_word(ask->mode));
     const char *driver = ask->wanted->spec.sandbox.driver, *ours = request_driver_name(ask->world);
     if (driver && strcmp(driver, ours) != 0)
         return error_set(err, ERROR_INVALID, "leave it out, or start the daemon with CHAT2SHELL_DRIVER set to it",
@@ -345,7 +345,7 @@ void request_sandbox(struct world *world, const struct sandbox_request *request,
     if (!ask->path)
         store_submit(world->store, ask_in_tx, on_committed, ask);
     else if (!request_worker_add(world->reconcilers->worker, check_path_then_submit, ask)) {
-        error_set(&err, ERROR_LIMIT, "ask again in a moment", "too many requests for host paths at once");
+        error_set(&err, ERROR_LIMIT, "call sandbox_create again in a moment", "too many requests for host paths at once");
         finish(ask, -1, &err);
     }
 }

@@ -1,21 +1,9 @@
 // bash, bash_poll, bash_stop: one file, because they differ in one call. The sessions are the lane's.
-#include "api/tools/result.h"
 #include "api/tools/run.h"
 #include <stdio.h>
 #include <string.h>
 
 #define YIELD_DEFAULT_MS 10000
-
-// What the tool server says of a start that failed is about the directory.
-static void fail_of_server(struct tool_call *call, const struct error *err)
-{
-    struct error kept = *err;
-    if (!err->hint[0] && (strstr(err->message, "ENOENT") || strstr(err->message, "ENOTDIR")))
-        error_hint(&kept, "cwd must be a directory that exists: leave it out to run in the workspace root, or look with tree");
-    else if (!err->hint[0] && tool_failure_hint(err->message))
-        error_hint(&kept, "%s", tool_failure_hint(err->message));
-    tool_fail_lane(call, &kept);
-}
 
 static void answered(void *arg, int result, json_t *answer, const struct error *err)
 {
@@ -28,7 +16,7 @@ static void answered(void *arg, int result, json_t *answer, const struct error *
     else if (err->code == ERROR_NOT_FOUND && strncmp(err->message, "Unknown Bash session", 20) == 0)
         tool_fail(call, err);
     else
-        fail_of_server(call, err);
+        tool_fail_lane(call, err);
 }
 
 static bool is_sandbox_id(struct tool_call *call)

@@ -1,4 +1,5 @@
 // A tool call's life: admission, check, run, waits, one answer.
+#include "api/tools/result.h"
 #include "api/tools/tools.h"
 #include "controller/base/memory.h"
 #include "controller/log.h"
@@ -102,22 +103,10 @@ static const struct error *shown_error(const struct error *err, struct error *fa
     return err;
 }
 
-static char *word_error(const struct error *err)
-{
-    size_t len = strlen(err->message);
-    const char *stop = len && strchr(".!?", err->message[len - 1]) ? "" : ".";
-    if (!err->hint[0])
-        return mem_format("%s%s", err->message, stop);
-    bool is_lower = err->hint[0] >= 'a' && err->hint[0] <= 'z';
-    len = strlen(err->hint);
-    return mem_format("%s%s %c%s%s", err->message, stop, is_lower ? err->hint[0] - 32 : err->hint[0],
-                      err->hint + 1, strchr(".!?", err->hint[len - 1]) ? "" : ".");
-}
-
 void tool_fail(struct tool_call *call, const struct error *err)
 {
     struct error fallback = ERROR_INIT;
-    CLEANUP_FREE char *text = word_error(shown_error(err, &fallback));
+    CLEANUP_FREE char *text = tool_failure_words(call->tool->name, shown_error(err, &fallback));
     tool_answer_result(call, json_pack("{s:o, s:b}", "content", text_content(text), "isError", 1));
 }
 
@@ -146,7 +135,7 @@ static int check_texts(const struct tool_call *call, struct error *err)
         call->arguments, name,
         value) if (json_is_string(value) &&
                    strlen(json_string_value(value)) !=
-                       json_string_length(value)) return error_set(err, ERROR_INVALID, NULL,
+                       json_string_length(value)) return error_set(err, ERROR_INVALID, "leave that character out",
                                                                    "%s must not hold a NUL character", name);
     return 0;
 }

@@ -1,6 +1,7 @@
 // What to do after a failure that a tool server in a sandbox reports, in words that name a tool and an argument. The
 // sentences on the left are those of the servers' contract; the first that is found in the text counts.
 #include "api/tools/result.h"
+#include "controller/base/memory.h"
 #include <string.h>
 
 #define OTHER_PATH "give a path relative to the workspace root; tree shows what is there. For places outside the workspace use bash"
@@ -10,9 +11,16 @@
 #define ONE_MORE "call import_file again; if it stays, ask the person to attach the file once more"
 #define FRESH_PATCH "read the files again and make the patch from their present text, or use edit for each change"
 
+#define CWD "give as cwd a directory that exists (tree shows them), or leave it out to run in the workspace root"
+
 static const struct {
     const char *found, *hint;
+    const char *tool; // NULL: any
 } hints[] = {
+    {"ENOENT", CWD, "bash"},
+    {"ENOTDIR", CWD, "bash"},
+    {"ENOENT", "the parent directory is missing: leave create_dirs out, or check the path with tree", "write"},
+    {"Unknown Bash session", "use the session_id that bash returned for this sandbox, or start the command again with bash"},
     {"Path is blocked by safety rules", "the file tools leave such paths alone (server_config lists them in blockedGlobs); bash in the sandbox reaches them"},
     {"Path escapes workspace root", OTHER_PATH},
     {"resolves outside workspace root through a symlink", OTHER_PATH},
@@ -61,8 +69,8 @@ static const struct {
     {"redirect limit", ONE_MORE},
     {"exceeded import size limit", "ask the person for a smaller file, or fetch it with curl in bash from where it is public"},
     {"SHA-256 mismatch", "correct expected_sha256 or leave it out; nothing was kept"},
-    {"spawn /bin/bash ENOENT", "the directory cwd does not exist: leave cwd out, or make it first"},
-    {"spawn ENOTDIR", "cwd is a file: give a directory"},
+    {"spawn /bin/bash", CWD},
+    {"spawn ENOTDIR", CWD},
     {"command is required", "give a shell command line in command"},
     {"plan must not be empty", "give the plan in Markdown"},
     {"agent must use only", "give a short id such as codex: lower-case letters, digits, dots, dashes, underscores"},
@@ -84,10 +92,50 @@ static const struct {
     {"Input validation error", "correct the arguments that it names"},
 };
 
-const char *tool_failure_hint(const char *text)
+const char *tool_failure_hint(const char *tool, const char *text)
 {
     for (size_t i = 0; i < ARRAY_LEN(hints); i++)
-        if (strstr(text, hints[i].found))
+        if ((!hints[i].tool || strcmp(hints[i].tool, tool) == 0) && strstr(text, hints[i].found))
             return hints[i].hint;
     return NULL;
+}
+
+// Where neither who failed nor the table knows better.
+static const char *hint_of_code(enum error_code code)
+{
+    static const struct {
+        enum error_code code;
+        const char *hint;
+    } table[] = {
+        {ERROR_INVALID, "correct the arguments and call it again"},
+        {ERROR_NOT_FOUND, "call sandbox_list for the sandboxes that there are"},
+        {ERROR_STATE, "call sandbox_get and see its status and notes"},
+        {ERROR_LIMIT, "wait until other calls have ended, then call it again"},
+        {ERROR_TIMEOUT, "look whether it was done before you call it again"},
+        {ERROR_REFUSED, "tell the person; the operator decides about it"},
+        {ERROR_TOO_LARGE, "ask for less at once, or send it in smaller pieces"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (table[i].code == code)
+            return table[i].hint;
+    return "call it again; if it keeps failing, call sandbox_destroy and sandbox_create";
+}
+
+// Names of tools and arguments are told apart from words by their underscores, and stay as they are.
+static bool begins_with_name(const char *hint)
+{
+    size_t word = strcspn(hint, " ,;:.");
+    return memchr(hint, '_', word) || *hint == '`';
+}
+
+char *tool_failure_words(const char *tool, const struct error *err)
+{
+    const char *hint = err->hint[0] ? err->hint : tool_failure_hint(tool, err->message);
+    if (!hint)
+        hint = hint_of_code(err->code);
+    size_t len = strlen(err->message);
+    const char *stop = len && strchr(".!?", err->message[len - 1]) ? "" : ".";
+    bool is_word = *hint >= 'a' && *hint <= 'z' && !begins_with_name(hint);
+    return mem_format("%s%s %c%s%s", err->message, stop, is_word ? *hint - 32 : *hint, hint + 1,
+                      strchr(".!?", hint[strlen(hint) - 1]) ? "" : ".");
 }

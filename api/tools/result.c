@@ -66,11 +66,11 @@ static json_t *first_text(const json_t *items)
 }
 
 // ---- failures ---------------------------------------------------------------------------------------------
-static void add_hint(json_t *item)
+static void add_hint(const char *tool, json_t *item)
 {
     const json_t *text = json_object_get(item, "text");
     CLEANUP_FREE char *start = mem_strndup(json_string_value(text), HINT_LOOK_BYTES);
-    const char *hint = strstr(start, "Hint: ") ? NULL : tool_failure_hint(start);
+    const char *hint = strstr(start, "Hint: ") ? NULL : tool_failure_hint(tool, start);
     size_t len = json_string_length(text);
     if (!hint || strlen(json_string_value(text)) != len)
         return;
@@ -84,7 +84,7 @@ static json_t *clean_failure(const char *tool, json_t *items)
 {
     json_t *item = first_text(items);
     if (item) {
-        add_hint(item);
+        add_hint(tool, item);
     } else {
         CLEANUP_FREE char *text = mem_format("%s failed in the sandbox, which does not say why. Try it another way with bash; if nothing "
                                              "works there, call sandbox_destroy and sandbox_create.", tool);

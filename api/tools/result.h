@@ -11,4 +11,6 @@
 // answer is borrowed; what it has in structuredContent may be changed.
 json_t *tool_result_clean(const struct catalogue *catalogue, const char *tool, const json_t *answer, struct error *err);
 // The next step after a failure of that text (the sentences of the tool servers' contract); NULL if none is known.
-const char *tool_failure_hint(const char *text);
+const char *tool_failure_hint(const char *tool, const char *text);
+// A failure in words: what is wrong, and always a second sentence with what to do next. The caller's.
+char *tool_failure_words(const char *tool, const struct error *err);

@@ -6,7 +6,7 @@ static void look(struct tool_call *call)
 {
     const struct condition *published = record_condition(call->record, "Published");
     if (call->record->meta.deletion_at.ms || call->record->meta.removed_at.ms)
-        tool_fail_set(call, ERROR_STATE, "call sandbox_get to see the sandbox",
+        tool_fail_set(call, ERROR_STATE, "call sandbox_get; if its status is running, call sandbox_expose again",
                       "the port was taken back while it was being published");
     else if (published && published->status == CONDITION_TRUE)
         tool_answer(call, render_exposure(call->record));

@@ -64,7 +64,7 @@ static void bash_expired(struct lane_call *call)
         call_fail(call, ERROR_TIMEOUT, "wait for the earlier calls to this sandbox to end, then call again",
                   "the command waited %d minutes for its turn and was not started", LANE_CALL_DEADLINE_MS / 60000);
     else
-        call_fail(call, ERROR_TIMEOUT, "look with another bash call whether it runs", "the sandbox did not start the command in time");
+        call_fail(call, ERROR_TIMEOUT, "look with another bash call (ps aux) whether it runs before you start it again", "the sandbox did not start the command in time");
 }
 
 struct lane_call *lane_bash(struct lanes *lanes, const char *sandbox_uid, const char *command, const char *cwd, int64_t yield_time_ms,
@@ -133,7 +133,7 @@ static void poll_expired(struct lane_call *call)
     else if (call->step == CALL_WAITS_READ && !is_late)
         call_arm(call, LANE_GRACE_MS);
     else
-        call_fail(call, ERROR_TIMEOUT, "poll again", "the sandbox did not answer the poll in time");
+        call_fail(call, ERROR_TIMEOUT, "call bash_poll again with the same session_id", "the sandbox did not answer the poll in time");
 }
 
 struct lane_call *lane_bash_poll(struct lanes *lanes, const char *sandbox_uid, const char *session_id, int64_t yield_time_ms,
@@ -157,7 +157,7 @@ static void stop_start(struct lane_call *call)
     if (!take_session(call))
         return;
     if (bash_session_is_full(call->session))
-        call_fail(call, ERROR_LIMIT, "read it with bash_poll, then stop the session", "the session has too much unread output");
+        call_fail(call, ERROR_LIMIT, "read it with bash_poll until has_more_output is false, then call bash_stop again", "the session has too much unread output");
     else if (call_exchange(call, CALL_REQUESTING, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", call->session_id), &err) < 0)
         call_end(call, NULL, &err);
 }

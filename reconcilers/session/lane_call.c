@@ -116,7 +116,7 @@ static size_t count_waiting(const struct lane *lane)
 static int check_room(const struct lane *lane, const struct call_kind *kind, struct error *err)
 {
     if (kind->needs_sessions && !lane->has_sessions)
-        return error_set(err, ERROR_UNSUPPORTED, "use another template for the sandbox",
+        return error_set(err, ERROR_UNSUPPORTED, "use the file tools, and ask the operator for a sandbox with another tool server",
                          "the tool server of this sandbox has no background Bash sessions");
     if (kind->takes_turn && lane->turn && count_waiting(lane) >= LANE_QUEUE_MAX)
         return error_set(err, ERROR_LIMIT, "wait for answers before calling again; start long commands with a short yield_time_ms",

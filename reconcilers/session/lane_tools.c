@@ -3,7 +3,7 @@
 #include "reconcilers/session/rewrite.h"
 #include "controller/base/memory.h"
 
-#define HINT_SLOW "the tool was told to stop; look at what it left behind before repeating it"
+#define HINT_SLOW "the tool was told to stop; look with read or bash at what it left behind before repeating it"
 
 // ---- tools/call ----------------------------------------------------------------------------------------------------
 

@@ -154,10 +154,32 @@ static void every_failure_of_the_contract_has_a_next_step(void **state)
     assert_true(json_array_size(json_object_get(contract, "sentences")) > 40);
     json_array_foreach(json_object_get(contract, "sentences"), i, sentence)
     {
-        if (!tool_failure_hint(json_string_value(sentence)))
+        if (!tool_failure_hint("edit", json_string_value(sentence)))
             fail_msg("no next step for: %s", json_string_value(sentence));
     }
     json_decref(contract);
+}
+
+static void assert_words(enum error_code code, const char *message, const char *hint, const char *wanted)
+{
+    struct error err = ERROR_INIT;
+    error_set(&err, code, hint, "%s", message);
+    CLEANUP_FREE char *text = tool_failure_words("bash", &err);
+    assert_string_equal(text, wanted);
+}
+
+static void every_failure_in_words_has_a_next_step(void **state)
+{
+    (void)state;
+    assert_words(ERROR_STATE, "it is so", "do this", "it is so. Do this.");
+    assert_words(ERROR_STATE, "it is so.", "sandbox_list shows them", "it is so. sandbox_list shows them.");
+    assert_words(ERROR_INVALID, "Error: ENOENT: no such directory", NULL,
+                 "Error: ENOENT: no such directory. Give as cwd a directory that exists (tree shows them), or leave it out to run in the workspace root.");
+    for (int code = ERROR_NONE; code < ERROR_CODE_COUNT; code++) {
+        struct error err = {.code = code, .message = "m"};
+        CLEANUP_FREE char *text = tool_failure_words("bash", &err);
+        assert_true(strlen(text) > strlen("m. ") + 20);
+    }
 }
 
 int main(void)
@@ -171,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_failure_has_words_and_no_structured_content),
         cmocka_unit_test(a_failure_tells_the_next_step_once),
         cmocka_unit_test(every_failure_of_the_contract_has_a_next_step),
+        cmocka_unit_test(every_failure_in_words_has_a_next_step),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
