@@ -4,7 +4,14 @@
 #include "api/tools/conformance/conformance.h"
 #endif
 #include "controller/base/memory.h"
+#include "controller/base/utf8.h"
 #include <string.h>
+
+// How much of a caller's own word an answer repeats, in bytes.
+static int shown_len(const char *word)
+{
+    return (int)utf8_cut(word, strnlen(word, 64));
+}
 
 static void answer(struct mcp_call *call, json_t *taken)
 {
@@ -73,7 +80,7 @@ static void run_tools_call(struct mcp_call *call)
     const struct tool *tool = name ? tool_find(name) : NULL;
     json_t *arguments = json_object_get(call->message.params, "arguments");
     if (!tool) {
-        CLEANUP_FREE char *message = name ? mem_format("unknown tool: %.64s", name)
+        CLEANUP_FREE char *message = name ? mem_format("unknown tool: %.*s", shown_len(name), name)
                                           : mem_strdup("params.name must be a string: the tool's name");
         mcp_call_error(call, 200, JSONRPC_INVALID_PARAMS, message, NULL);
         return;
@@ -112,6 +119,7 @@ void mcp_method_run(struct mcp_call *call)
         }
     }
     // Through the tunnel a 404 means "session lost" in the legacy era, so it is 200 there.
-    CLEANUP_FREE char *message = mem_format("unknown method: %.64s", call->message.method);
+    CLEANUP_FREE char *message =
+        mem_format("unknown method: %.*s", shown_len(call->message.method), call->message.method);
     mcp_call_error(call, call->era == MCP_MODERN ? 404 : 200, JSONRPC_METHOD_NOT_FOUND, message, NULL);
 }

@@ -85,6 +85,69 @@ static void notifications_go_by_the_header(void **state)
     assert_int_equal(find("notifications/x", "{}", "1999-01-01", true).era, REFUSED);
 }
 
+static int code_of_headers(const char *params, bool is_modern, const struct mcp_headers *headers)
+{
+    char *text = mem_format("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":%s}", params);
+    struct jsonrpc_text read;
+    struct jsonrpc_refusal refusal;
+    assert_int_equal(jsonrpc_text_read(text, strlen(text), &read, &refusal), 0);
+    struct jsonrpc_message message;
+    jsonrpc_classify(read.value, &read.raws[0], &message);
+    struct mcp_problem problem = {0};
+    enum mcp_era era;
+    int result = mcp_find_era(&message, headers, &era, &problem);
+    if (result == 0 && is_modern)
+        result = mcp_check_modern(&message, headers, &problem);
+    assert_true(result == 0 || problem.message[0] != '\0');
+    json_decref(problem.data);
+    jsonrpc_text_clear(&read);
+    free(text);
+    return result == 0 ? 0 : problem.code;
+}
+
+static void a_header_that_comes_twice_is_refused_where_it_counts(void **state)
+{
+    (void)state;
+    const char *call =
+        "{\"name\":\"a\",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+        "\"io.modelcontextprotocol/clientCapabilities\":{}}}";
+    const struct mcp_headers once = {.version = "2026-07-28", .method = "tools/call", .name = "a"};
+    struct mcp_headers twice = once;
+    assert_int_equal(code_of_headers(call, true, &once), 0);
+    twice.is_version_doubled = true;
+    assert_int_equal(code_of_headers(call, true, &twice), MCP_HEADER_MISMATCH);
+    twice = once, twice.is_method_doubled = true;
+    assert_int_equal(code_of_headers(call, true, &twice), MCP_HEADER_MISMATCH);
+    twice = once, twice.is_name_doubled = true;
+    assert_int_equal(code_of_headers(call, true, &twice), MCP_HEADER_MISMATCH);
+    const struct mcp_headers older = {.version = "2025-06-18",
+                                      .is_method_doubled = true,
+                                      .is_name_doubled = true},
+                             both = {.version = "2025-06-18", .is_version_doubled = true};
+    assert_int_equal(code_of_headers("{}", false, &older), 0);
+    assert_int_equal(code_of_headers("{}", false, &both), MCP_HEADER_MISMATCH);
+    struct mcp_problem problem = {0};
+    assert_int_equal(mcp_check_response(&older, &problem), 0);
+    assert_int_equal(mcp_check_response(&both, &problem), -1);
+    assert_int_equal(mcp_check_response(&once, &problem), -1);
+}
+
+static void words_with_a_nul_are_not_the_words_before_it(void **state)
+{
+    (void)state;
+    const struct mcp_headers headers = {.version = "2026-07-28", .method = "tools/call", .name = "a"};
+    assert_int_equal(
+        code_of_headers("{\"name\":\"a\\u0000\",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"
+                        "\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}",
+                        true, &headers),
+        MCP_HEADER_MISMATCH);
+    assert_int_equal(
+        code_of_headers("{\"name\":\"a\",\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"
+                        "\"2026-07-28\\u0000\",\"io.modelcontextprotocol/clientCapabilities\":{}}}",
+                        true, &headers),
+        MCP_UNSUPPORTED_VERSION);
+}
+
 static void every_revision_of_the_matrix_is_known(void **state)
 {
     (void)state;
@@ -100,6 +163,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_body_decides_first),
         cmocka_unit_test(notifications_go_by_the_header),
+        cmocka_unit_test(a_header_that_comes_twice_is_refused_where_it_counts),
+        cmocka_unit_test(words_with_a_nul_are_not_the_words_before_it),
         cmocka_unit_test(every_revision_of_the_matrix_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

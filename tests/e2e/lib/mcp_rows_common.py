@@ -167,6 +167,8 @@ row("T3_what_just_fits_is_served", post('{"jsonrpc":"2.0","method":"ping","x":' 
 row("T3_no_answer_repeats_what_is_large", post(message("x" * 200000, {"_meta": envelope("y" * 200000)})), 400,
     error(-32022, TEXT, data={"supported": [MODERN], "requested": "y" * 64}))
 row("T3_a_long_method_is_shown_cut", post(message("x" * 200000)), 200, error(-32601, "unknown method: " + "x" * 64))
+row("T3_a_word_is_cut_between_characters", post(message("é" * 100)), 200, error(-32601, "unknown method: " + "é" * 32))
+row("T3_a_word_is_cut_between_long_characters", post(message("x" + "😀" * 100)), 200, error(-32601, "unknown method: x" + "😀" * 15))
 row("T3_an_unknown_revision_keeps_the_id", post(PING, [("MCP-Protocol-Version", "1999-01-01")]), 400, error(-32600, saying("1999-01-01")))
 
 # ---- big integers in arguments ----------------------------------------------------------------------------------------------
