@@ -34,9 +34,7 @@ struct shared_text *mcp_finish_text(const struct mcp_ready *ready, struct shared
 {
     if (era == MCP_LEGACY)
         return result;
-    size_t more = strlen(ready->modern_members);
-    struct shared_text *text = shared_text_new(result->bytes, result->len - 1 + more);
-    memcpy(text->bytes + result->len - 1, ready->modern_members, more);
+    struct shared_text *text = shared_text_join(result->bytes, result->len - 1, ready->modern_members, strlen(ready->modern_members));
     shared_text_unref(result);
     return text;
 }

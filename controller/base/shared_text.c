@@ -3,14 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct shared_text *shared_text_join(const char *head, size_t head_len, const char *tail, size_t tail_len)
+{
+    struct shared_text *text = mem_realloc(NULL, sizeof(*text) + head_len + tail_len + 1);
+    atomic_init(&text->refs, 1);
+    text->len = head_len + tail_len;
+    memcpy(text->bytes, head, head_len);
+    memcpy(text->bytes + head_len, tail, tail_len);
+    text->bytes[text->len] = '\0';
+    return text;
+}
+
 struct shared_text *shared_text_new(const char *bytes, size_t len)
 {
-    struct shared_text *text = mem_realloc(NULL, sizeof(*text) + len + 1);
-    atomic_init(&text->refs, 1);
-    text->len = len;
-    memcpy(text->bytes, bytes, len);
-    text->bytes[len] = '\0';
-    return text;
+    return shared_text_join(bytes, len, "", 0);
 }
 
 struct shared_text *shared_text_ref(struct shared_text *text)

@@ -10,5 +10,6 @@ struct shared_text {
 };
 // Copies. The first reference is the caller's.
 struct shared_text *shared_text_new(const char *bytes, size_t len);
+struct shared_text *shared_text_join(const char *head, size_t head_len, const char *tail, size_t tail_len);
 struct shared_text *shared_text_ref(struct shared_text *text);
 void shared_text_unref(struct shared_text *text); // NULL allowed

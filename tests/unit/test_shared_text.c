@@ -23,10 +23,19 @@ static void it_lives_until_the_last_owner_lets_go(void **state)
     shared_text_unref(NULL);
 }
 
+static void two_pieces_are_joined(void **state)
+{
+    (void)state;
+    struct shared_text *text = shared_text_join("{\"a\":1}", 6, ",\"b\":2}", 7);
+    assert_string_equal(text->bytes, "{\"a\":1,\"b\":2}");
+    shared_text_unref(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_a_copy_that_ends_in_a_nul_and_may_hold_some),
+        cmocka_unit_test(two_pieces_are_joined),
         cmocka_unit_test(it_lives_until_the_last_owner_lets_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
