@@ -42,6 +42,9 @@ enum sql_statement {
     SQL_EXPOSURE_OF_PORT,
     SQL_IS_LIVE,
     SQL_INSTANCE,
+    SQL_TOKENS_ALL,
+    SQL_TOKENS_COUNT,
+    SQL_TOKEN_ID,
     // transactions
     SQL_BEGIN_READ,
     SQL_BEGIN,
@@ -67,6 +70,9 @@ enum sql_statement {
     SQL_EVENTS_TRIM_ALL,
     SQL_EVENTS_TRIM_AGE,
     SQL_META_PUT,
+    SQL_TOKEN_ADD,
+    SQL_TOKEN_DROP,
+    SQL_TOKEN_USE,
     SQL_COUNT,
 };
 extern const char *const sql_texts[SQL_COUNT];

@@ -62,6 +62,10 @@ const char *const sql_texts[SQL_COUNT] = {
                              "AND removed_at IS NULL AND uid <> ?3",
     [SQL_IS_LIVE] = "SELECT count(*) FROM records WHERE uid = ?1 AND removed_at IS NULL",
     [SQL_INSTANCE] = "SELECT value FROM meta WHERE key = 'instance'",
+    [SQL_TOKENS_ALL] = "SELECT t.id, t.name, t.sha256, t.scopes, t.created_by, t.created_at, t.expires_at, u.at FROM tokens t "
+                       "LEFT JOIN token_uses u ON u.token_id = t.id ORDER BY t.id LIMIT ?1",
+    [SQL_TOKENS_COUNT] = "SELECT count(*) FROM tokens",
+    [SQL_TOKEN_ID] = "SELECT id FROM tokens WHERE name = ?1",
     [SQL_BEGIN_READ] = "BEGIN",
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
     [SQL_COMMIT] = "COMMIT",
@@ -98,4 +102,8 @@ const char *const sql_texts[SQL_COUNT] = {
     [SQL_EVENTS_TRIM_ALL] = "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY version DESC LIMIT -1 OFFSET ?1)",
     [SQL_EVENTS_TRIM_AGE] = "DELETE FROM events WHERE last_at < ?1",
     [SQL_META_PUT] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)",
+    [SQL_TOKEN_ADD] = "INSERT INTO tokens (name, sha256, scopes, created_at, created_by, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [SQL_TOKEN_DROP] = "DELETE FROM tokens WHERE name = ?1",
+    [SQL_TOKEN_USE] = "INSERT INTO token_uses (token_id, at) SELECT id, ?2 FROM tokens WHERE id = ?1 "
+                      "ON CONFLICT (token_id) DO UPDATE SET at = excluded.at WHERE at < excluded.at",
 };

@@ -4,6 +4,7 @@
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "controller/store/internal.h"
+#include "controller/store/tokens.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -158,7 +159,7 @@ static void a_newer_schema_is_refused_untouched(void **state)
     close_store(fixture);
     execute(fixture, "PRAGMA user_version=99");
     assert_refused_untouched(fixture, ERROR_UNSUPPORTED, "schema 99");
-    execute(fixture, "PRAGMA user_version=1");
+    execute(fixture, "PRAGMA user_version=2");
     store_fixture_reopen(fixture);
 }
 
@@ -275,15 +276,15 @@ static void hostile_names_of_the_directory_are_only_names(void **state)
 // ---- migrations -------------------------------------------------------------------------------------------------
 
 // Rebuilds the table that others refer to, as migrations of SQLite must.
-static const char second[] = "CREATE TABLE records_new AS SELECT * FROM records; DROP TABLE records_new;"
+static const char third[] = "CREATE TABLE records_new AS SELECT * FROM records; DROP TABLE records_new;"
                              "ALTER TABLE records ADD COLUMN colour TEXT NOT NULL DEFAULT 'blue';";
 static const char dangling[] = "UPDATE records SET workspace_uid = 'ws_nobody' WHERE kind = 'Sandbox';";
 static const char broken[] = "CREATE TABLE extra (a INTEGER) STRICT; THIS IS NOT SQL;";
 
-static int open_with_second(struct store_fixture *fixture, const char *text, struct error *err)
+static int open_with_third(struct store_fixture *fixture, const char *text, struct error *err)
 {
-    struct embedded_file files[] = {*embedded_find("sql/0001_records.sql"), {"sql/0002_test.sql", text, strlen(text)}};
-    return store_open_with(&fixture->options, &(struct store_migrations){files, 2}, &fixture->store, err);
+    struct embedded_file files[] = {*embedded_find("sql/0001_records.sql"), *embedded_find("sql/0002_tokens.sql"), {"sql/0003_test.sql", text, strlen(text)}};
+    return store_open_with(&fixture->options, &(struct store_migrations){files, ARRAY_LEN(files)}, &fixture->store, err);
 }
 
 static size_t count_backups(struct store_fixture *fixture)
@@ -309,16 +310,16 @@ static void a_migration_keeps_every_row_and_copies_the_database_first(void **sta
     struct error err = ERROR_INIT;
     fill(fixture);
     close_store(fixture);
-    assert_ok(open_with_second(fixture, second, &err));
+    assert_ok(open_with_third(fixture, third, &err));
     CLEANUP_RECORD struct record *sandbox = NULL;
     assert_ok(store_get(fixture->store, KIND_SANDBOX, "box", &sandbox, &err));
     close_store(fixture);
-    assert_int_equal(ask(fixture, "PRAGMA user_version"), 2);
+    assert_int_equal(ask(fixture, "PRAGMA user_version"), 3);
     assert_int_equal(ask(fixture, "SELECT count(*) FROM records WHERE colour = 'blue'"), 2);
     assert_int_equal(count_backups(fixture), 1);
     assert_int_equal(mode_of(fixture, "backups"), 0700);
-    assert_refused_untouched(fixture, ERROR_UNSUPPORTED, "schema 2"); // by the version before
-    assert_ok(open_with_second(fixture, second, &err));               // nothing to do: no second copy
+    assert_refused_untouched(fixture, ERROR_UNSUPPORTED, "schema 3"); // by the version before
+    assert_ok(open_with_third(fixture, third, &err));               // nothing to do: no second copy
     assert_int_equal(count_backups(fixture), 1);
 }
 
@@ -328,11 +329,11 @@ static void a_migration_that_fails_leaves_the_database_as_it_was(void **state)
     struct error err = ERROR_INIT;
     fill(fixture);
     close_store(fixture);
-    assert_error(open_with_second(fixture, broken, &err), ERROR_INTERNAL);
-    assert_non_null(strstr(err.message, "sql/0002_test.sql"));
-    assert_error(open_with_second(fixture, dangling, &err), ERROR_CORRUPT);
+    assert_error(open_with_third(fixture, broken, &err), ERROR_INTERNAL);
+    assert_non_null(strstr(err.message, "sql/0003_test.sql"));
+    assert_error(open_with_third(fixture, dangling, &err), ERROR_CORRUPT);
     assert_non_null(strstr(err.message, "1 references"));
-    assert_int_equal(ask(fixture, "PRAGMA user_version"), 1);
+    assert_int_equal(ask(fixture, "PRAGMA user_version"), 2);
     assert_int_equal(ask(fixture, "SELECT count(*) FROM sqlite_schema WHERE name = 'extra'"), 0);
     assert_int_equal(ask(fixture, "SELECT count(*) FROM records WHERE workspace_uid = 'ws_nobody'"), 0);
     store_fixture_reopen(fixture);
@@ -344,22 +345,40 @@ static void the_newest_three_copies_are_kept(void **state)
     struct error err = ERROR_INIT;
     for (int i = 0; i < 5; i++) {
         close_store(fixture);
-        execute(fixture, "PRAGMA user_version=1");
+        execute(fixture, "PRAGMA user_version=2");
         clock_advance(fixture->clock, 1000);
-        assert_ok(open_with_second(fixture, "SELECT 1;", &err));
+        assert_ok(open_with_third(fixture, "SELECT 1;", &err));
     }
     assert_int_equal(count_backups(fixture), 3);
 }
 
-static void a_released_database_of_each_schema_opens_with_all_its_rows(void **state)
+#define NEWEST_SCHEMA 2
+
+static void check_tokens(struct store_fixture *fixture, int schema)
 {
-    struct store_fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct store_token *tokens = NULL;
+    size_t count = 99;
+    assert_ok(store_list_tokens(fixture->store, &tokens, &count, &err));
+    assert_int_equal(count, schema < 2 ? 0 : 2);
+    if (count) {
+        assert_string_equal(tokens[0].name, "laptop");
+        assert_string_equal(tokens[0].scopes, "tools:read tools:write sandboxes:manage");
+        assert_int_equal(tokens[0].used_at.ms, STORE_FIXTURE_START_MS + 60000);
+        assert_int_equal(tokens[1].expires_at.ms, STORE_FIXTURE_START_MS + 86400000);
+    }
+    free(tokens);
+}
+
+static void check_corpus(struct store_fixture *fixture, int schema)
+{
     struct error err = ERROR_INIT;
     close_store(fixture);
     CLEANUP_FREE char *path = path_of(fixture, STORE_DATABASE_NAME);
     assert_int_equal(unlink(path), 0);
     CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(4 << 20);
-    assert_ok(fs_read_file(TEST_SOURCE_DIR "/tests/store/corpus/schema-1.sql", &text, &err));
+    CLEANUP_FREE char *from = mem_format(TEST_SOURCE_DIR "/tests/store/corpus/schema-%d.sql", schema);
+    assert_ok(fs_read_file(from, &text, &err));
     execute(fixture, buffer_text(&text));
     store_fixture_reopen(fixture);
     static const int live[KIND_COUNT] = {
@@ -384,6 +403,13 @@ static void a_released_database_of_each_schema_opens_with_all_its_rows(void **st
     assert_ok(store_get_secret(fixture->store, sandbox->meta.uid, "token", &secret, &err));
     assert_string_equal(secret, "corpus");
     assert_int_equal(sandbox->status.sandbox.last_activity_at.ms, STORE_FIXTURE_START_MS + 60000);
+    check_tokens(fixture, schema);
+}
+
+static void a_released_database_of_each_schema_opens_with_all_its_rows(void **state)
+{
+    for (int schema = 1; schema <= NEWEST_SCHEMA; schema++)
+        check_corpus(*state, schema);
 }
 
 int main(void)
