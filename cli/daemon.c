@@ -1,4 +1,5 @@
 #include "cli/daemon.h"
+#include "api/auth/auth.h"
 #include "api/mcp/mcp.h"
 #include "api/operator/operator.h"
 #include "cli/notify.h"
@@ -79,8 +80,10 @@ static int start(struct daemon *daemon, struct error *err)
         spawner_start(&daemon->spawner, err) < 0 || loop_start(world->clock, &world->loop, err) < 0 || open_driver(daemon, err) < 0)
         return -1;
     world->lanes = lanes_new(world->loop, world->store);
+    const struct auth_options auth = {.config = world->config, .clock = world->clock, .loop = world->loop, .store = world->store};
     world->manager = manager_new(&(struct manager_options){.clock = world->clock, .loop = world->loop, .store = world->store});
-    if (reconcilers_add_all(world, err) < 0 || manager_start(world->manager, err) < 0 || operator_server_start(world, &daemon->operator_server, err) < 0)
+    if (reconcilers_add_all(world, err) < 0 || manager_start(world->manager, err) < 0 || auth_start(&auth, &world->auth, err) < 0 ||
+        operator_server_start(world, &daemon->operator_server, err) < 0)
         return -1;
     if (mcp_server_start(world, &daemon->mcp, err) < 0)
         return -1;
@@ -119,6 +122,7 @@ static void stop(struct daemon *daemon)
         world->driver->ops->interrupt(world->driver);
     mcp_server_stop(daemon->mcp);
     operator_server_stop(daemon->operator_server);
+    auth_stop(world->auth);
     if (world->manager && !manager_stop(world->manager, DAEMON_STOP_DEADLINE_MS / 2)) {
         // A hung reconcile still uses the store and all the rest: nothing may be freed, and the kernel ends what is left.
         log_error("some reconciles did not end in time; their records are settled at the next start");

@@ -16,6 +16,7 @@ struct world { // what reconcilers and requests share; owned by the daemon (cli/
     struct lanes *lanes;
     struct driver *driver;
     struct driver_choice driver_choice; // why that one
+    struct auth *auth;               // who may use the MCP endpoint (api/auth/auth.h); NULL: nobody is asked
     struct reconcilers *reconcilers; // this folder's own memory (reconcilers_add_all)
 };
 int reconcilers_add_all(struct world *world, struct error *err); // registers the five with world->manager; call before manager_start

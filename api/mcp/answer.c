@@ -92,6 +92,14 @@ static bool is_silenced(struct mcp_exchange *exchange)
     return false;
 }
 
+static void add_header(struct http_reply *reply, const char *name, const char *value)
+{
+    size_t i = 0;
+    while (reply->headers[i].name)
+        i++;
+    reply->headers[i] = (struct http_header){name, value};
+}
+
 static void respond_in_one(struct mcp_exchange *exchange)
 {
     size_t len = 0;
@@ -102,6 +110,8 @@ static void respond_in_one(struct mcp_exchange *exchange)
         reply.status = exchange->is_batch ? 200 : exchange->http_status;
     else
         reply = is_silenced(exchange) ? event_stream_reply : (struct http_reply){.status = 202};
+    if (exchange->challenge)
+        add_header(&reply, "WWW-Authenticate", exchange->challenge);
     http_respond(exchange->http, &reply, body, len);
 }
 
@@ -179,6 +189,16 @@ void mcp_call_error(struct mcp_call *call, int http_status, int code, const char
     size_t len;
     char *text = jsonrpc_error_text(call->message.id_text, code, message, data, &len);
     put_answer(call, http_status, text, len);
+}
+
+void mcp_call_refuse_scope(struct mcp_call *call, enum auth_scope scope)
+{
+    struct mcp_exchange *exchange = call->exchange;
+    CLEANUP_FREE char *message =
+        mem_format("this caller may not do that: its token lacks the scope %s", auth_scope_word(scope));
+    if (!exchange->is_batch && exchange->server->front.auth)
+        exchange->challenge = auth_challenge_scope(exchange->server->front.auth, scope);
+    mcp_call_error(call, 403, JSONRPC_INVALID_REQUEST, message, NULL);
 }
 
 void mcp_call_nothing(struct mcp_call *call)

@@ -1,5 +1,4 @@
 #include "api/mcp/exchange.h"
-#include "api/mcp/front.h"
 #include "controller/base/memory.h"
 #include <stddef.h>
 #include <string.h>

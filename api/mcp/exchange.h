@@ -3,8 +3,7 @@
 //
 // exchange.c: what a POST asks for; answer.c: its answers; watch.c: what happens while it waits.
 #pragma once
-#include "api/auth/caller.h"
-#include "api/http/http.h"
+#include "api/mcp/front.h"
 #include "api/mcp/in_flight.h"
 #include "api/mcp/jsonrpc_text.h"
 #include "api/mcp/progress.h"
@@ -18,6 +17,8 @@ struct mcp_server {
     struct http_server *http;
     int port;
     _Atomic int refs; // one for the owner, one an exchange
+    struct mcp_front front;
+    char *public_host; // NULL: none
     struct catalogue catalogue;
     struct tool_gate gate;
     struct mcp_ready ready;
@@ -53,6 +54,7 @@ struct mcp_exchange {
     pthread_mutex_t lock; // guards pending and the calls' answers
     size_t pending;       // calls without an answer, and holds
     int http_status;      // of a single message
+    const char *challenge; // its WWW-Authenticate; NULL: none
     bool is_batch;
     bool is_event;     // the client takes its answer as an event only
     bool takes_events; // it takes one or several
@@ -66,6 +68,7 @@ void mcp_exchange_start(struct mcp_server *server, struct http_request *request)
 // The answers of one call, exactly one of them, once. Any thread.
 void mcp_call_result(struct mcp_call *call, const char *result, size_t len); // JSON text, copied
 void mcp_call_error(struct mcp_call *call, int http_status, int code, const char *message, json_t *data);
+void mcp_call_refuse_scope(struct mcp_call *call, enum auth_scope scope); // 403: the caller may not
 void mcp_call_nothing(struct mcp_call *call); // notifications and responses: 202
 // Runs a tool for the call. arguments: reference taken. Of the message only the id and the token are left then.
 void mcp_call_run_tool(struct mcp_call *call, const struct tool *tool, json_t *arguments, tool_finish_fn finish);

@@ -23,27 +23,30 @@ static bool is_name_with_port(const char *host, size_t len, const char *name)
            is_port(host + name_len, len - name_len);
 }
 
-static bool is_ours(const char *host, size_t len, const char *own_host)
+static bool is_ours(const char *host, size_t len, const struct mcp_front *front)
 {
     static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (is_name_with_port(host, len, names[i]))
             return true;
-    return own_host && !strchr(own_host, ':') && is_name_with_port(host, len, own_host);
+    for (size_t i = 0; i < ARRAY_LEN(front->own_hosts); i++)
+        if (front->own_hosts[i] && is_name_with_port(host, len, front->own_hosts[i]))
+            return true;
+    return false;
 }
 
-bool mcp_host_is_ours(const char *host, const char *own_host)
+bool mcp_host_is_ours(const char *host, const struct mcp_front *front)
 {
-    return is_ours(host, strlen(host), own_host);
+    return is_ours(host, strlen(host), front);
 }
 
-bool mcp_origin_is_ours(const char *origin, const char *own_host)
+bool mcp_origin_is_ours(const char *origin, const struct mcp_front *front)
 {
     static const char *const schemes[] = {"http://", "https://"};
     for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
         size_t len = strlen(schemes[i]);
         if (strncasecmp(origin, schemes[i], len) == 0)
-            return is_ours(origin + len, strlen(origin + len), own_host);
+            return is_ours(origin + len, strlen(origin + len), front);
     }
     return false;
 }
@@ -133,27 +136,28 @@ static bool refuse(struct http_refusal *refusal, int status, enum error_code cod
     return false;
 }
 
-static bool check_origin(struct http_request *request, const char *own_host, struct http_refusal *refusal)
+static bool check_origin(struct http_request *request, const struct mcp_front *front, struct http_refusal *refusal)
 {
     CLEANUP_FREE char *host = http_request_header(request, "Host");
     CLEANUP_FREE char *origin = http_request_header(request, "Origin");
-    if (!host || !mcp_host_is_ours(host, own_host))
-        return refuse(refusal, 403, ERROR_REFUSED, "connect to 127.0.0.1 or localhost by that name",
+    if (!host || !mcp_host_is_ours(host, front))
+        return refuse(refusal, 403, ERROR_REFUSED, "connect to 127.0.0.1 or localhost by that name, or name the host in CHAT2SHELL_PUBLIC_URL",
                       "the Host header does not name this machine");
-    if (origin && !mcp_origin_is_ours(origin, own_host))
+    if (origin && !mcp_origin_is_ours(origin, front))
         return refuse(refusal, 403, ERROR_REFUSED, "web pages cannot use this server",
                       "requests from this Origin are refused");
     return true;
 }
 
-static bool check_route(struct http_request *request, struct http_refusal *refusal)
+static bool check_route(struct http_request *request, const struct mcp_front *front, struct http_refusal *refusal)
 {
     static const struct {
         const char *path, *method, *allow;
-    } routes[] = {{MCP_PATH, "POST", "POST"}, {"/healthz", "GET", "GET, HEAD"}};
+    } routes[] = {{MCP_PATH, "POST", "POST"}, {"/healthz", "GET", "GET, HEAD"}, {NULL, "GET", "GET, HEAD"}};
     const char *path = http_request_path(request), *method = http_request_method(request);
+    bool has_metadata = auth_metadata(front->auth, path) != NULL; // NULL in the table
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-        if (strcmp(path, routes[i].path) != 0)
+        if (routes[i].path ? strcmp(path, routes[i].path) != 0 : !has_metadata)
             continue;
         if (strcmp(method, routes[i].method) == 0 ||
             (strcmp(method, "HEAD") == 0 && strstr(routes[i].allow, "HEAD")))
@@ -165,12 +169,14 @@ static bool check_route(struct http_request *request, struct http_refusal *refus
     return refuse(refusal, 404, ERROR_NOT_FOUND, "the MCP endpoint is " MCP_PATH, "nothing is at this path");
 }
 
-bool mcp_check_front(struct http_request *request, const char *own_host, struct http_refusal *refusal)
+bool mcp_check_front(struct http_request *request, const struct mcp_front *front, struct http_refusal *refusal)
 {
-    if (!check_origin(request, own_host, refusal) || !check_route(request, refusal))
+    if (!check_origin(request, front, refusal) || !check_route(request, front, refusal))
         return false;
     if (strcmp(http_request_path(request), MCP_PATH) != 0)
         return true;
+    if (!auth_check(front->auth, request, refusal))
+        return false;
     CLEANUP_FREE char *type = http_request_header(request, "Content-Type");
     if (!type || !mcp_media_type_is_json(type))
         return refuse(refusal, 415, ERROR_INVALID, "send Content-Type: application/json",

@@ -2,14 +2,18 @@
 // (Origin), which path and method, and which media types. Pure functions over header values, and the check
 // the HTTP front calls. What is refused here is answered without an id: the body was not read.
 #pragma once
-#include "api/http/http.h"
+#include "api/auth/auth.h"
 
 #define MCP_PATH "/mcp"
 
-// "localhost", "127.0.0.1", "[::1]" or own_host (NULL allowed), each with or without a port.
-bool mcp_host_is_ours(const char *host, const char *own_host);
+struct mcp_front {
+    const char *own_hosts[2]; // as the configuration has them; NULL = none
+    struct auth *auth;        // NULL: nobody is asked
+};
+// "localhost", "127.0.0.1", "[::1]" or one of own_hosts, each with or without a port.
+bool mcp_host_is_ours(const char *host, const struct mcp_front *front);
 // An http or https origin whose host is ours.
-bool mcp_origin_is_ours(const char *origin, const char *own_host);
+bool mcp_origin_is_ours(const char *origin, const struct mcp_front *front);
 bool mcp_media_type_is_json(const char *content_type); // parameters and case ignored
 // How an answer may come. NULL (absent) and anything that does not exclude JSON is JSON; a client that takes
 // event streams only gets its answer as the one event of a stream.
@@ -19,5 +23,5 @@ enum mcp_answer_form mcp_request_form(const struct http_request *request);
 // Whether an answer may also come as a stream of events: only who names it knows what to do with one.
 bool mcp_accept_takes_events(const char *accept); // NULL: absent
 bool mcp_request_takes_events(const struct http_request *request);
-// The ladder up to the body. own_host: the configured address.
-bool mcp_check_front(struct http_request *request, const char *own_host, struct http_refusal *refusal);
+// The ladder up to the body: Host and Origin, path and method, who it is, media types.
+bool mcp_check_front(struct http_request *request, const struct mcp_front *front, struct http_refusal *refusal);

@@ -85,6 +85,10 @@ static void run_tools_call(struct mcp_call *call)
         mcp_call_error(call, 200, JSONRPC_INVALID_PARAMS, message, NULL);
         return;
     }
+    if (!(call->exchange->caller.scopes & tool->scope)) {
+        mcp_call_refuse_scope(call, tool->scope);
+        return;
+    }
     if (arguments && !json_is_null(arguments) && !json_is_object(arguments)) {
         mcp_call_error(call, 200, JSONRPC_INVALID_PARAMS, "params.arguments must be an object", NULL);
         return;

@@ -1,7 +1,7 @@
 #include "api/mcp/mcp.h"
 #include "api/mcp/exchange.h"
-#include "api/mcp/front.h"
 #include "controller/base/memory.h"
+#include "controller/config_url.h"
 #include <string.h>
 
 #define HTTP_THREADS 2
@@ -14,13 +14,14 @@ void mcp_server_unref(struct mcp_server *server)
     in_flight_free(&server->in_flight);
     list_cache_clear(&server->gate.lists);
     mcp_ready_clear(&server->ready);
+    free(server->public_host);
     free(server);
 }
 
 static bool check_head(void *arg, struct http_request *request, struct http_refusal *refusal)
 {
     const struct mcp_server *server = arg;
-    return mcp_check_front(request, server->world->config->host, refusal);
+    return mcp_check_front(request, &server->front, refusal);
 }
 
 static char *error_body(void *arg, int status, const struct error *err)
@@ -31,36 +32,57 @@ static char *error_body(void *arg, int status, const struct error *err)
                               NULL, NULL);
 }
 
-static void answer_health(struct http_request *request)
+static void answer_json(struct http_request *request, char *body)
 {
-    char *body = mem_format("{\"ok\":true,\"name\":\"chat2shell\",\"version\":\"%s\"}", CHAT2SHELL_VERSION);
     http_respond(request, &(struct http_reply){.status = 200, .content_type = "application/json"}, body,
                  strlen(body));
 }
 
-static void handle(void *arg, struct http_request *request)
+// Who was not asked who they are need not know the version.
+static void answer_health(const struct mcp_server *server, struct http_request *request)
 {
-    if (strcmp(http_request_path(request), MCP_PATH) == 0)
-        mcp_exchange_start(arg, request);
-    else
-        answer_health(request); // check_head lets nothing else through
+    answer_json(request, auth_is_on(server->front.auth)
+                             ? mem_strdup("{\"ok\":true,\"name\":\"chat2shell\"}")
+                             : mem_strdup("{\"ok\":true,\"name\":\"chat2shell\",\"version\":\"" CHAT2SHELL_VERSION "\"}"));
 }
 
-static bool is_loopback(const char *host)
+static void handle(void *arg, struct http_request *request)
 {
-    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+    struct mcp_server *server = arg;
+    const char *path = http_request_path(request), *metadata = auth_metadata(server->front.auth, path);
+    if (strcmp(path, MCP_PATH) == 0)
+        mcp_exchange_start(server, request);
+    else if (metadata)
+        answer_json(request, mem_strdup(metadata));
+    else
+        answer_health(server, request); // check_head lets nothing else through
+}
+
+static int set_front(struct mcp_server *server, struct error *err)
+{
+    const struct config *config = server->world->config;
+    server->front.auth = server->world->auth;
+    if (config->auth_modes && !auth_is_on(server->front.auth))
+        return error_set(err, ERROR_INTERNAL, NULL, "callers are to be asked who they are, and nothing is there to do it");
+    if (!config->auth_modes && !config_host_is_loopback(config->host))
+        return error_set(err, ERROR_REFUSED, "set CHAT2SHELL_AUTH, or CHAT2SHELL_HOST to 127.0.0.1",
+                         "%s is not a loopback address, and this listener asks nobody who they are", config->host);
+    struct config_url url = {0};
+    if (config->public_url && config->public_url[0] && config_url_parse(config->public_url, &url, err) < 0)
+        return -1;
+    server->public_host = url.host;
+    free(url.path);
+    // 0.0.0.0 is an address to listen on, not one to connect to: no honest client names it.
+    server->front.own_hosts[0] = strcmp(config->host, "0.0.0.0") == 0 ? NULL : config->host;
+    server->front.own_hosts[1] = server->public_host;
+    return 0;
 }
 
 static int listen_and_start(struct mcp_server *server, struct error *err)
 {
     const struct config *config = server->world->config;
-    if (!is_loopback(config->host))
-        return error_set(err, ERROR_REFUSED, "set CHAT2SHELL_HOST to 127.0.0.1",
-                         "%s is not a loopback address, and this listener asks nobody who they are",
-                         config->host);
-    if (config->auth_modes)
-        return error_set(err, ERROR_UNSUPPORTED, "set CHAT2SHELL_AUTH=none",
-                         "this version cannot ask who a caller is");
+    if (set_front(server, err) < 0)
+        return -1;
     int fd = http_listen_tcp(config->host, config->port, err);
     if (fd < 0)
         return -1;

@@ -32,6 +32,9 @@
 //   GET    /doctor                     {findings: [{level: "pass"|"warn"|"fail", check, what, fix?}]}
 //   POST   /stop                       202, then the daemon stops as by SIGTERM
 //   POST   /workspaces  {path, mode?}  → Workspace (request_host_workspace)
+//   GET    /tokens                     {items: [{name, scopes: […], createdAt, createdBy, expiresAt, lastUsedAt, isExpired}]}; tokens never
+//   POST   /tokens  {name, scopes?: […], expiresInMs?}  201, the same and {token}: the only answer that has it
+//   DELETE /tokens/NAME                200 {name, status: "revoked"}; no request is served with it any more
 //   GET    /sandboxes/NAME/unsaved     {isClone, isRepository, changedFiles, unexportedCommits} (nulls where the sandbox does not answer)
 //   POST   /sandboxes/NAME/exec        {argv: […], cwd?, env?} → {execId}; the data plane of `exec`, `cp` and `export`, spoken to the tool server:
 //   POST   /sandboxes/NAME/exec/ID/write {data: base64, eof}      → {}

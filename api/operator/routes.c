@@ -28,6 +28,9 @@ static const struct route routes[] = {
     {"POST", OWN "/sandboxes/{name}/exec/{id}/read", operator_exec_read, BODY_OPTIONAL},
     {"POST", OWN "/sandboxes/{name}/exec/{id}/signal", operator_exec_signal, BODY_OBJECT},
     {"POST", OWN "/sandboxes/{name}/exec/{id}/end", operator_exec_end, BODY_OPTIONAL},
+    {"GET", OWN "/tokens", tokens_list, BODY_NONE},
+    {"POST", OWN "/tokens", tokens_create, BODY_OBJECT},
+    {"DELETE", OWN "/tokens/{name}", tokens_revoke, BODY_OPTIONAL},
     {"GET", "/version", version_show, BODY_NONE},
     {"GET", "/livez", health_show, BODY_NONE},
     {"GET", "/readyz", health_show, BODY_NONE},
@@ -99,6 +102,8 @@ static const char *word_methods(unsigned methods)
         return "GET";
     case POST:
         return "POST";
+    case DELETE:
+        return "DELETE";
     case GET | POST:
         return "GET, POST";
     default:

@@ -7,6 +7,7 @@
 // call is answered exactly once (tool_answer, tool_answer_result or tool_fail), also when its caller has
 // gone.
 #pragma once
+#include "api/auth/caller.h"
 #include "controller/base/json.h"
 #include "controller/base/shared_text.h"
 #include "controller/ids.h"
@@ -31,6 +32,7 @@ enum tool_place {
 struct tool {
     const char *name;
     enum tool_place place;
+    enum auth_scope scope; // of its caller
     void (*run)(struct tool_call *call);
 };
 extern const struct tool tools[];

@@ -11,7 +11,7 @@ struct store_token {
     int64_t id; // never given twice
     char name[STORE_TOKEN_NAME_MAX + 1];
     char digest[STORE_TOKEN_DIGEST_SIZE];
-    char scopes[128]; // words separated by blanks
+    char scopes[64]; // words separated by blanks
     char created_by[64];
     struct wall_time created_at, expires_at, used_at; // expires_at, used_at: 0 = never
 };

@@ -1,7 +1,7 @@
 // The sockets of one http: opened close-on-exec to the one address, watched by the loop, unwatched before they are closed.
 // And the header fields that matter.
 #pragma once
-#include "reconcilers/session/codexpro/curl_library.h"
+#include "controller/curl_library.h"
 #include "reconcilers/session/codexpro/http.h"
 #include "controller/base/guest_protocol.h"
 #include <sys/queue.h>

@@ -1,6 +1,6 @@
-// libcurl, loaded when the first CodexPro session begins. Its thirty libraries (TLS, Kerberos, LDAP, SSH: nothing of which
-// is used here) would nearly double the resident memory of a controller that has guest sessions only, and the start time of
-// every command. Only plain HTTP to loopback is spoken with it.
+// libcurl, loaded when it is first needed: by a CodexPro session (plain HTTP to loopback), or by OAuth to fetch the
+// authorization server's keys (HTTPS). Its thirty libraries (Kerberos, LDAP, SSH and more) would nearly double the resident
+// memory of a controller that needs neither, and the start time of every command.
 #pragma once
 #include "controller/base/error.h"
 #include <curl/curl.h>
@@ -8,6 +8,7 @@
 #define CURL_LIBRARY_FUNCTIONS(X)                                                                                                     \
     X(global_init)                                                                                                                    \
     X(easy_init)                                                                                                                      \
+    X(easy_perform)                                                                                                                   \
     X(easy_setopt)                                                                                                                    \
     X(easy_getinfo)                                                                                                                   \
     X(easy_cleanup)                                                                                                                   \
