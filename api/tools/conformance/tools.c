@@ -80,18 +80,18 @@ static void run_with_progress(struct tool_call *call)
 }
 
 static const struct tool rows[] = {
-    {"test_simple_text", TOOL_READS, answer_fixed},
-    {"test_image_content", TOOL_READS, answer_fixed},
-    {"test_audio_content", TOOL_READS, answer_fixed},
-    {"test_embedded_resource", TOOL_READS, answer_fixed},
-    {"test_multiple_content_types", TOOL_READS, answer_fixed},
-    {"test_error_handling", TOOL_READS, answer_fixed},
-    {"test_tool_with_progress", TOOL_WAITS, run_with_progress},
-    {"test_streaming_elicitation", TOOL_WAITS, run_with_progress},
-    {"test_logging_tool", TOOL_READS, answer_fixed},
-    {"test_missing_capability", TOOL_READS, answer_fixed},
-    {"test_x_mcp_header", TOOL_READS, answer_fixed},
-    {"json_schema_2020_12_tool", TOOL_READS, answer_fixed},
+    {"test_simple_text", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
+    {"test_image_content", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
+    {"test_audio_content", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
+    {"test_embedded_resource", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
+    {"test_multiple_content_types", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
+    {"test_error_handling", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
+    {"test_tool_with_progress", TOOL_WAITS, SCOPE_TOOLS_READ, run_with_progress},
+    {"test_streaming_elicitation", TOOL_WAITS, SCOPE_TOOLS_READ, run_with_progress},
+    {"test_logging_tool", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
+    {"test_missing_capability", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
+    {"test_x_mcp_header", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
+    {"json_schema_2020_12_tool", TOOL_READS, SCOPE_TOOLS_READ, answer_fixed},
 };
 
 const struct tool *conformance_tool_find(const char *name)
