@@ -33,8 +33,10 @@ static size_t first_sentence(const char *text)
     return len;
 }
 
-static void print_tools(const struct invocation *in, const json_t *tools)
+static void print_tools(const struct invocation *in, const json_t *result)
 {
+    const json_t *tools = json_object_get(result, "tools");
+    const char *hash = json_get_text(json_object_get(result, "_meta"), "dev.chat2shell/catalogue");
     CLEANUP(text_table_free) struct text_table table = {0};
     bool is_name = invocation_is_output(in, "name");
     text_table_add_row(&table, (const char *[]){"NAME", "DESCRIPTION"}, is_name ? 1 : 2);
@@ -45,6 +47,10 @@ static void print_tools(const struct invocation *in, const json_t *tools)
         text_table_add_row(&table, (const char *[]){json_get_text(tool, "name"), first}, 2);
     }
     text_table_print(&table, !is_name);
+    if (hash && !is_name) {
+        CLEANUP_FREE char *line = mem_format("\nThis list is %s: a client that shows another one has an old copy.\n", hash);
+        print_text(line);
+    }
 }
 
 static int run_tools(struct invocation *in, struct error *err)
@@ -56,7 +62,7 @@ static int run_tools(struct invocation *in, struct error *err)
     if (invocation_is_output(in, "json"))
         print_json(result);
     else
-        print_tools(in, json_object_get(result, "tools"));
+        print_tools(in, result);
     return 0;
 }
 

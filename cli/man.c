@@ -1,4 +1,5 @@
 // chat2shell(1), as source for man, from the same tables as the help.
+#include "api/tools/tools.h"
 #include "cli/command.h"
 #include "controller/base/buffer.h"
 #include "controller/base/cleanup.h"
@@ -76,6 +77,36 @@ static void put_command(const struct command *parent, const struct command *comm
         put_command(command, &command->children[i]);
 }
 
+// From the catalogue that clients see: title and arguments, those in brackets may be left out.
+static void put_tool(const json_t *entry)
+{
+    const json_t *schema = json_object_get(entry, "inputSchema"), *required = json_object_get(schema, "required");
+    const char *name;
+    json_t *ignored;
+    printf(".TP\n.B %s\n", json_get_text(entry, "name"));
+    put(json_get_text(entry, "title"));
+    putchar(json_object_size(json_object_get(schema, "properties")) ? ':' : '.');
+    json_object_foreach(json_object_get(schema, "properties"), name, ignored)
+    {
+        bool is_required = false;
+        for (size_t i = 0; i < json_array_size(required); i++)
+            is_required |= strcmp(json_string_value(json_array_get(required, i)), name) == 0;
+        printf(is_required ? " \\fI%s\\fR" : " [\\fI%s\\fR]", name);
+    }
+    putchar('\n');
+}
+
+static void put_tools(void)
+{
+    struct catalogue catalogue = {0};
+    if (catalogue_load(&catalogue, NULL) < 0)
+        return; // tests see to it that the embedded files are whole
+    puts(".SH TOOLS\nWhat MCP clients can call; \\fBchat2shell mcp tools \\-o json\\fR shows everything about them.");
+    for (size_t i = 0; i < tool_count; i++)
+        put_tool(json_object_get(catalogue.entries, tools[i].name));
+    catalogue_free(&catalogue);
+}
+
 static void put_terms(void)
 {
     puts(".SH EXIT STATUS");
@@ -104,5 +135,6 @@ void man_print(void)
          ".SH COMMANDS");
     for (size_t i = 0; i < command_count; i++)
         put_command(NULL, commands[i]);
+    put_tools();
     put_terms();
 }

@@ -54,27 +54,39 @@ static json_t *with_cache_hints(json_t *result)
     return result;
 }
 
-static void make_initialize(struct mcp_ready *ready)
+// So that a client, which keeps a snapshot of the tools, sees with one small request whether it is old.
+static json_t *with_catalogue_hash(json_t *result, const struct catalogue *catalogue)
+{
+    CLEANUP_FREE char *hash = mem_format("sha256:%s", catalogue->hash);
+    json_object_set_new(result, "_meta", json_pack("{s:s}", MCP_META_CATALOGUE, hash));
+    return result;
+}
+
+static void make_initialize(const struct catalogue *catalogue, struct mcp_ready *ready)
 {
     const struct mcp_revision *revision;
     for (size_t i = 0; (revision = mcp_revision_at(i)); i++) {
         assert(i < MCP_READY_REVISIONS);
         if (revision->era == MCP_LEGACY)
-            ready->initialize[i] = make_text(json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", revision->name, "capabilities", "tools",
-                                                       "serverInfo", server_info(), "instructions", instructions),
-                                             MCP_LEGACY);
+            ready->initialize[i] =
+                make_text(with_catalogue_hash(json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion", revision->name, "capabilities", "tools",
+                                                        "serverInfo", server_info(), "instructions", instructions),
+                                              catalogue),
+                          MCP_LEGACY);
     }
 }
 
 void mcp_ready_make(const struct catalogue *catalogue, struct mcp_ready *ret)
 {
     *ret = (struct mcp_ready){0};
-    make_initialize(ret);
-    ret->discover = make_text(with_cache_hints(json_pack("{s:o, s:{s:{}}, s:s}", "supportedVersions", mcp_modern_revisions(), "capabilities", "tools",
-                                                         "instructions", instructions)),
-                              MCP_MODERN);
-    ret->tools[MCP_LEGACY] = make_text(json_copy(catalogue->list), MCP_LEGACY);
-    ret->tools[MCP_MODERN] = make_text(with_cache_hints(json_copy(catalogue->list)), MCP_MODERN);
+    make_initialize(catalogue, ret);
+    ret->discover =
+        make_text(with_catalogue_hash(with_cache_hints(json_pack("{s:o, s:{s:{}}, s:s}", "supportedVersions", mcp_modern_revisions(), "capabilities",
+                                                                 "tools", "instructions", instructions)),
+                                      catalogue),
+                  MCP_MODERN);
+    ret->tools[MCP_LEGACY] = make_text(with_catalogue_hash(json_copy(catalogue->list), catalogue), MCP_LEGACY);
+    ret->tools[MCP_MODERN] = make_text(with_catalogue_hash(with_cache_hints(json_copy(catalogue->list)), catalogue), MCP_MODERN);
     CLEANUP_JSON json_t *members = json_object();
     mcp_finish_result(members, MCP_MODERN);
     ret->modern_members = json_to_text(members);

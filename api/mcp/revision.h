@@ -18,6 +18,7 @@ struct mcp_revision {
 #define MCP_META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define MCP_META_SERVER_INFO "io.modelcontextprotocol/serverInfo"
+#define MCP_META_CATALOGUE "dev.chat2shell/catalogue" // "sha256:…" of the tools, in what tells about them
 
 struct mcp_headers { // copies, without blanks around; NULL = absent
     char *version, *method, *name;
