@@ -1,5 +1,6 @@
 // One request: what it asks for, taken out of the HTTP request once, and its one answer.
 #include "api/operator/internal.h"
+#include "api/operator/review_body.h"
 #include "controller/base/memory.h"
 #include <stdarg.h>
 #include <string.h>
@@ -63,13 +64,17 @@ struct http_stream *operator_answer_stream(struct call *call, const struct http_
     return stream;
 }
 
-void operator_answer_text(struct call *call, int status, const char *text)
+void operator_answer_copy(struct call *call, int status, const char *content_type, const char *text)
 {
     char *copy = mem_strdup(text);
-    http_respond(call->http,
-                 &(struct http_reply){.status = status, .content_type = "text/plain; charset=utf-8"}, copy,
+    http_respond(call->http, &(struct http_reply){.status = status, .content_type = content_type}, copy,
                  strlen(copy));
     call_free(call);
+}
+
+void operator_answer_text(struct call *call, int status, const char *text)
+{
+    operator_answer_copy(call, status, "text/plain; charset=utf-8", text);
 }
 
 static void fail(struct call *call, int http_status, const struct error *err, const json_t *causes,
@@ -226,9 +231,15 @@ static bool read_body(struct call *call)
     const char *bytes = http_request_body(call->http, &len);
     if (form == BODY_NONE || (form == BODY_OPTIONAL && !len))
         return true;
+    struct error err = ERROR_INIT;
+    if (form == BODY_REVIEW && has_media_type(call, REVIEW_MEDIA_TYPE)) {
+        if (review_body_read(bytes, len, &call->body, &err) == 0)
+            return true;
+        operator_fail_as(call, 400, err.code, err.hint, "%s", err.message);
+        return false;
+    }
     if (!check_media_type(call))
         return false;
-    struct error err = ERROR_INIT;
     if (json_parse(bytes, len, &call->body, &err) < 0) {
         error_context(&err, "the body is not JSON");
         operator_fail_as(call, err.code == ERROR_TOO_LARGE ? 413 : 400, err.code, "send one JSON object",

@@ -167,11 +167,6 @@ void version_show(struct call *call)
                               CHAT2SHELL_VERSION));
 }
 
-void health_show(struct call *call)
-{
-    operator_answer_text(call, 200, "ok");
-}
-
 static void on_workspace(void *arg, int result, struct record *record, json_t *unsaved,
                          const struct error *err)
 {

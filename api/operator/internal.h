@@ -41,6 +41,7 @@ enum body_form {
     BODY_OPTIONAL,
     BODY_OBJECT, // a JSON object is required
     BODY_PATCH,  // of the media types of PATCH
+    BODY_REVIEW, // as BODY_OBJECT, or Kubernetes' protobuf
 };
 struct call;
 struct route {
@@ -106,6 +107,7 @@ void operator_wait_on_loop(struct call *call, void (*start)(struct call *call),
 // The ends. body: taken.
 void operator_answer(struct call *call, int status, json_t *body);
 void operator_answer_text(struct call *call, int status, const char *text);
+void operator_answer_copy(struct call *call, int status, const char *content_type, const char *text);
 void operator_fail(struct call *call, const struct error *err);
 void operator_fail_with(struct call *call, const struct error *err, const json_t *causes);
 void operator_fail_as(struct call *call, int status, enum error_code code, const char *hint,
@@ -165,3 +167,13 @@ void operator_exec_signal(struct call *call);
 void operator_exec_end(struct call *call);
 void version_show(struct call *call);
 void health_show(struct call *call);
+void health_check_show(struct call *call);
+void discovery_core(struct call *call);
+void discovery_groups_list(struct call *call);
+void discovery_group(struct call *call);
+void discovery_resources(struct call *call);
+void openapi_index(struct call *call);
+void openapi_document(struct call *call);
+void access_review(struct call *call);
+void access_rules(struct call *call);
+void metrics_show(struct call *call);

@@ -126,6 +126,9 @@ static json_t *field_schema(const struct field *field)
     CLEANUP_FREE char *doc = mem_format("%s%s", field->doc, field->is_immutable ? " Cannot be changed." : "");
     json_set_text(schema, "description", doc);
     describers[field->type](field, schema);
+    if (field->is_immutable)
+        json_object_set_new(schema, "x-kubernetes-validations",
+                            json_pack("[{s:s, s:s}]", "rule", "self == oldSelf", "message", "cannot be changed"));
     json_t *value = NULL;
     if (field->default_json &&
         json_parse(field->default_json, strlen(field->default_json), &value, NULL) == 0)

@@ -1,0 +1,151 @@
+"""A daemon that kubectl can reach: its operator socket forwarded to a loopback port, for as long as the test runs.
+Every kubectl that is found is tried: the one in PATH, and those in the directories of CHAT2SHELL_KUBECTL (a list like
+PATH; each directory holds a program `kubectl`)."""
+import json
+import os
+import re
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from c2s import Daemon, Skip, check, equal, until  # noqa: E402
+
+OLDEST, NEWEST = (1, 27), (1, 33)  # versions whose every command must work without a warning
+SECONDS = 60
+
+
+class Forwarder:
+    """127.0.0.1:port to a Unix socket."""
+
+    def __init__(self, path):
+        self.path = path
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.relay, args=(near,), daemon=True).start()
+
+    def relay(self, near):
+        far = socket.socket(socket.AF_UNIX)
+        try:
+            far.connect(self.path)
+            open_ends = {near: far, far: near}
+            while open_ends:
+                for end in select.select(list(open_ends), [], [])[0]:
+                    data = end.recv(65536)
+                    other = far if end is near else near
+                    if data:
+                        other.sendall(data)
+                    else:
+                        del open_ends[end]
+                        other.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        near.close()
+        far.close()
+
+    def close(self):
+        self.listener.close()
+
+
+def find_programs():
+    """[(path, (major, minor))], each version once."""
+    folders = os.environ.get("CHAT2SHELL_KUBECTL", "").split(":") + os.environ.get("PATH", "").split(":")
+    found = {}
+    for folder in filter(None, folders):
+        path = os.path.join(folder, "kubectl")
+        if not os.access(path, os.X_OK):
+            continue
+        done = subprocess.run([path, "version", "--client", "-o", "json"], capture_output=True, text=True, timeout=SECONDS)
+        match = re.search(r'"gitVersion": *"v(\d+)\.(\d+)', done.stdout)
+        if match:
+            found.setdefault((int(match[1]), int(match[2])), path)
+    return sorted((path, version) for version, path in found.items())
+
+
+class Kubectl:
+    """One program against one daemon, with a home of its own."""
+
+    def __init__(self, path, version, rig):
+        self.path, self.version, self.rig = path, version, rig
+        self.home = tempfile.mkdtemp(prefix="kubectl-", dir=rig.daemon.dir)
+        self.environment = {"PATH": "/usr/bin:/bin", "HOME": self.home, "KUBECONFIG": os.path.join(self.home, "none")}
+        self.server = ["--server", f"http://127.0.0.1:{rig.forwarder.port}"]
+
+    def __str__(self):
+        return f"kubectl {self.version[0]}.{self.version[1]}"
+
+    def is_promised(self):
+        return OLDEST <= self.version <= NEWEST
+
+    def start(self, *argv):
+        return subprocess.Popen([self.path, *self.server, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True,
+                                env=self.environment, cwd=self.home)
+
+    def run(self, *argv, code=0, stdin="", errors=""):
+        """stdout. stderr must be `errors` (a pattern for the whole of it): a warning is a failure."""
+        process = self.start(*argv)
+        try:
+            out, err = process.communicate(stdin, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        words = f"{self} {' '.join(argv)}"
+        equal(process.returncode, code, f"exit code of {words} (stdout {out[-400:]!r}, stderr {err[-800:]!r})")
+        check(re.fullmatch(errors, err, re.DOTALL) is not None, f"stderr of {words}: {err[-800:]!r}")
+        return out
+
+    def json(self, *argv):
+        return json.loads(self.run(*argv, "-o", "json"))
+
+
+class Rig:
+    """The daemon and all programs; made when first needed, closed by close()."""
+
+    def __init__(self):
+        self.daemon = Daemon().start()
+        self.forwarder = Forwarder(os.path.join(self.daemon.environment["CHAT2SHELL_DATA_ROOT"], "state", "operator.sock"))
+        self.programs = [Kubectl(path, version, self) for path, version in find_programs()]
+
+    def apply(self, text):
+        done = self.daemon.cli("apply", "-f", "-", stdin=text.encode())
+        equal(done.returncode, 0, f"chat2shell apply: {done.stderr.decode()}")
+
+    def close(self):
+        self.forwarder.close()
+        self.daemon.close()
+
+
+RIGS = []
+
+
+def rig():
+    if not RIGS:
+        RIGS.append(Rig())
+    return RIGS[0]
+
+
+def close():
+    for each in RIGS:
+        each.close()
+
+
+def each_promised():
+    """Every kubectl of the versions that are promised; Skip without one."""
+    chosen = [each for each in rig().programs if each.is_promised()]
+    if not chosen:
+        raise Skip(f"no kubectl {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]} in PATH or CHAT2SHELL_KUBECTL")
+    return chosen
+
+
+__all__ = ["Skip", "check", "close", "each_promised", "equal", "rig", "until"]
