@@ -18,6 +18,7 @@ static const struct {
     const char *tool; // NULL: any
 } hints[] = {
     {"ENOENT", CWD, "bash"},
+    {"Path escapes workspace root", "cwd must lie in the workspace: for other places write `cd DIR && ...` in command", "bash"},
     {"ENOTDIR", CWD, "bash"},
     {"ENOENT", "the parent directory is missing: leave create_dirs out, or check the path with tree", "write"},
     {"Unknown Bash session", "use the session_id that bash returned for this sandbox, or start the command again with bash"},

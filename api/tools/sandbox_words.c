@@ -83,7 +83,7 @@ void tool_note_sandbox(json_t *result, const struct record *sandbox, const json_
         const struct capability *one = &list->items[i];
         json_object_set_new(capabilities, one->name, json_boolean(one->is_available));
         if (!one->is_available && one->message)
-            tool_note(result, "%s: %s", one->name, one->message);
+            tool_note(result, "%s is not available in this sandbox; for the operator: %s", one->name, one->message);
     }
     json_object_set_new(result, "capabilities", capabilities);
     const char *mode = json_get_text(json_object_get(rendered, "workspace"), "mode");
