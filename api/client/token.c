@@ -47,9 +47,10 @@ static bool is_token(const char *text)
 int client_read_authorization(const char *path, char **ret, struct error *err)
 {
     CLEANUP(wipe) struct buffer text = BUFFER_INIT(CLIENT_TOKEN_MAX_BYTES);
-    *ret = NULL;
-    if (!path || !path[0])
+    if (!path || !path[0]) {
+        *ret = NULL;
         return 0;
+    }
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return error_errno(err, errno, HINT_FILE, "cannot open the token file %s", path);
@@ -60,8 +61,9 @@ int client_read_authorization(const char *path, char **ret, struct error *err)
     while (text.len && strchr(" \t\r\n", text.data[text.len - 1]))
         text.data[--text.len] = '\0';
     const char *token = buffer_text(&text);
-    if (strncasecmp(token, SCHEME, sizeof(SCHEME) - 1) == 0)
-        token += sizeof(SCHEME) - 1 + strspn(token + sizeof(SCHEME) - 1, " ");
+    size_t scheme = sizeof(SCHEME) - 2; // without its blank
+    if (strncasecmp(token, SCHEME, scheme) == 0 && (token[scheme] == ' ' || !token[scheme]))
+        token += scheme + strspn(token + scheme, " ");
     if (strlen(buffer_text(&text)) != text.len || !is_token(token))
         return error_set(err, ERROR_INVALID, HINT_FILE, "the token file %s does not hold one token", path);
     *ret = mem_format("Authorization: " SCHEME "%s", token);
