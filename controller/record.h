@@ -52,19 +52,33 @@ int record_status_from_json(struct record *record, const json_t *status, struct 
 json_t *record_meta_to_json(const struct record *record);
 int record_meta_from_store_json(struct record *record, const json_t *meta, struct error *err);
 
-// Reads "metadata" of a manifest or request: name, labels and annotations replace the record's; resourceVersion is put
-// into meta.resource_version (0 if absent); what the server owns (uid, generation, creationTimestamp, managedFields,
-// ownerReferences, finalizers, selfLink, deletionTimestamp, deletionGracePeriodSeconds) is accepted and ignored so that
-// `get -o yaml | apply` round-trips. A name that is absent leaves the record's. The annotation ANNOTATION_CREATED_BY is
+// Reads "metadata" of a manifest or request: name, labels, annotations and finalizers replace the record's (of the
+// finalizers the server's own, API_GROUP "/…", stay as they are); resourceVersion is put into meta.resource_version (0 if
+// absent); what the server owns (uid, generation, creationTimestamp, managedFields, ownerReferences, selfLink,
+// deletionTimestamp, deletionGracePeriodSeconds) and what does not concern a stored object (namespace, generateName) is
+// accepted and ignored so that `get -o yaml | apply` round-trips. A name that is absent leaves the record's. The annotation ANNOTATION_CREATED_BY is
 // never stored: equal to meta.created_by, or given for a new record, it is dropped; otherwise refused. Strict about
 // everything else; problems as in record_spec_from_json, but appended to `causes` (NULL allowed), so that a caller can
 // collect metadata's and spec's and word them once (fields_causes_to_error). record->meta untouched on failure.
 #define ANNOTATION_CREATED_BY "chat2shell.dev/created-by" // computed on output from meta.created_by
 int record_meta_from_json(struct record *record, const json_t *metadata, json_t *causes, struct error *err);
-// After a write by `manager` with operation Update at `now`: the spec leaves, labels and annotations that differ between
-// before (NULL: a create) and record become the manager's; other managers lose them; removed ones belong to nobody. At
-// most 32 Update managers: the oldest are merged into "ancient-changes". No difference: no change.
+// ---- field management (managedFields) -----------------------------------------------------------------------------
+// What callers own of the record as an object of kind_owned_table (schemas/kinds/tables.h): without the server's own
+// annotations and finalizers (those that begin with API_GROUP "/"). New reference.
+json_t *record_owned_json(const struct record *record);
+// After a write by `manager` with operation Update at `now`: the owned leaves that differ between before (NULL: a create)
+// and record become the manager's; other managers lose them; removed ones belong to nobody. At most 32 Update managers:
+// the oldest are merged into "ancient-changes". No difference: no change.
 void record_touch_managed(struct record *record, const struct record *before, const char *manager, struct wall_time now);
+// The same for operation Apply: `set` (controller/fields/owned.h) is all that the manager owns as an applier from now on.
+// Nothing that differs and the same set as before: no change, the time included.
+void record_apply_managed(struct record *record, const struct record *before, const char *manager, const json_t *set,
+                          struct wall_time now);
+const json_t *record_applied_by(const struct record *record, const char *manager); // its set, borrowed; NULL if it never applied
+json_t *record_managed_by_others(const struct record *record, const char *manager); // all entries but that one. New reference.
+// managedFields as a client sent them with a PUT or PATCH: an empty list (or one empty entry) resets them; what is not
+// valid changes nothing.
+void record_set_managed(struct record *record, const json_t *given);
 // Refuses changed immutable fields, naming them.
 int record_check_update(const struct record *before, const struct record *after, struct error *err);
 bool record_spec_equals(const struct record *a, const struct record *b);

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define MAP_MAX 128                        // labels, annotations
+#define FINALIZERS_MAX 32
+#define OWN_PREFIX API_GROUP "/" // finalizers of the server
 #define ANNOTATIONS_MAX_BYTES (256 * 1024) // all keys and values, as Kubernetes has it
 
 struct meta_reading {
@@ -61,22 +63,41 @@ static void read_ignored(struct meta_reading *r, const json_t *value, const stru
     (void)r, (void)value, (void)path;
 }
 
-static void refuse_namespace(struct meta_reading *r, const json_t *value, const struct field_path *path)
+static bool is_own_finalizer(const char *text)
 {
-    if (!json_is_string(value) || json_string_length(value))
-        problems_add(&r->problems, path, CAUSE_FORBIDDEN,
-                     "may not be specified: the kinds of chat2shell have no namespaces");
+    return strncmp(text, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
 }
 
-static void refuse_generate_name(struct meta_reading *r, const json_t *value, const struct field_path *path)
+static void read_finalizer(struct meta_reading *r, const json_t *value, const struct field_path *path)
 {
-    if (!json_is_string(value) || json_string_length(value))
-        problems_add(&r->problems, path, CAUSE_FORBIDDEN,
-                     "may not be specified: leave out `name` to get one from the uid");
+    const char *text;
+    if (!read_string(r, value, &text, path) || is_own_finalizer(text))
+        return; // the server's own stay as they are
+    if (!name_is_qualified(text) || !strchr(text, '/'))
+        problems_add(&r->problems, path, CAUSE_INVALID,
+                     "must be a name with a DNS prefix and '/', like 'example.com/cleanup'");
+    else
+        text_list_add(&r->meta->finalizers, text);
+}
+
+static void read_finalizers(struct meta_reading *r, const json_t *value, const struct field_path *path)
+{
+    if (!json_is_array(value)) {
+        problems_add(&r->problems, path, CAUSE_TYPE, "must be a list of strings");
+        return;
+    }
+    if (json_array_size(value) > FINALIZERS_MAX) {
+        problems_add(&r->problems, path, CAUSE_INVALID, "must have no more than %d entries", FINALIZERS_MAX);
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        struct field_path at = {.up = path, .index = i};
+        read_finalizer(r, json_array_get(value, i), &at);
+    }
 }
 
 // Reads an object of strings with qualified keys; answers how many bytes it holds.
-static size_t read_map(struct meta_reading *r, const json_t *value, struct text_map *map,
+static size_t read_map(struct meta_reading *r, const json_t *value, struct text_map *map, bool (*is_key)(const char *),
                        bool (*is_value)(const char *), const char *value_form, const struct field_path *path)
 {
     const char *key, *text;
@@ -93,7 +114,7 @@ static size_t read_map(struct meta_reading *r, const json_t *value, struct text_
     json_object_foreach((json_t *)value, key, item)
     {
         struct field_path at = {.up = path, .name = key};
-        if (!name_is_qualified(key))
+        if (!is_key(key))
             problems_add(&r->problems, &at, CAUSE_INVALID,
                          "key must be a name of letters, digits, '-', '_' and '.', at most 63 characters, "
                          "with an optional DNS prefix and '/'");
@@ -110,7 +131,7 @@ static size_t read_map(struct meta_reading *r, const json_t *value, struct text_
 
 static void read_labels(struct meta_reading *r, const json_t *value, const struct field_path *path)
 {
-    read_map(r, value, &r->meta->labels, name_is_label_value,
+    read_map(r, value, &r->meta->labels, name_is_qualified, name_is_label_value,
              "must be empty or at most 63 letters, digits, '-', '_' and '.', starting and ending with a "
              "letter or digit",
              path);
@@ -122,10 +143,19 @@ static bool is_any_text(const char *text)
     return true;
 }
 
+// Kubernetes reads the keys of annotations as if they were lower-case.
+static bool is_annotation_key(const char *key)
+{
+    CLEANUP_FREE char *lower = mem_strdup(key);
+    for (char *c = lower; *c; c++)
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+    return name_is_qualified(lower);
+}
+
 static void read_annotations(struct meta_reading *r, const json_t *value, const struct field_path *path)
 {
     struct text_map *map = &r->meta->annotations;
-    if (read_map(r, value, map, is_any_text, "", path) > ANNOTATIONS_MAX_BYTES)
+    if (read_map(r, value, map, is_annotation_key, is_any_text, "", path) > ANNOTATIONS_MAX_BYTES)
         problems_add(&r->problems, path, CAUSE_INVALID, "must be no more than %d bytes together",
                      ANNOTATIONS_MAX_BYTES);
     const char *created_by = text_map_get(map, ANNOTATION_CREATED_BY);
@@ -143,8 +173,9 @@ static const struct {
     {"labels", read_labels},
     {"annotations", read_annotations},
     {"resourceVersion", read_resource_version},
-    {"namespace", refuse_namespace},
-    {"generateName", refuse_generate_name},
+    {"finalizers", read_finalizers},
+    {"namespace", read_ignored}, // no kind here has one
+    {"generateName", read_ignored}, // of a create; whoever creates makes the name
     {"uid", read_ignored},
     {"generation", read_ignored},
     {"creationTimestamp", read_ignored},
@@ -152,7 +183,6 @@ static const struct {
     {"deletionGracePeriodSeconds", read_ignored},
     {"managedFields", read_ignored},
     {"ownerReferences", read_ignored},
-    {"finalizers", read_ignored},
     {"selfLink", read_ignored},
 };
 
@@ -200,6 +230,11 @@ static void start_from(const struct record_meta *from, struct record_meta *to)
         text_map_set(&to->labels, to->labels.items[to->labels.count - 1].key, NULL);
     while (to->annotations.count)
         text_map_set(&to->annotations, to->annotations.items[to->annotations.count - 1].key, NULL);
+    for (size_t i = to->finalizers.count; i > 0; i--)
+        if (!is_own_finalizer(to->finalizers.items[i - 1])) {
+            CLEANUP_FREE char *text = mem_strdup(to->finalizers.items[i - 1]);
+            text_list_remove(&to->finalizers, text);
+        }
     to->resource_version = 0;
 }
 

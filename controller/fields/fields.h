@@ -38,6 +38,7 @@ struct field {
     bool is_required;
     bool is_immutable;
     bool is_selectable; // a fieldSelector may name it
+    bool is_set;                    // TEXT_LIST: a set, whose items are owned one by one; else it is owned as a whole
     // More than the table can say: NULL or a sentence fragment ("must be an absolute path"). `value` is the text
     // itself for TEXT, the member's address for every other type. Not asked about absent values.
     const char *(*check)(const void *value);

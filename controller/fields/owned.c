@@ -19,12 +19,20 @@ static void put(json_t *set, const char *prefix, const char *name, json_t *child
         json_decref(child);
 }
 
+// The name of an item in a set: its JSON text behind the prefix. Takes value.
+static void put_item(json_t *set, const char *prefix, json_t *value, json_t *child)
+{
+    CLEANUP_JSON json_t *name = value;
+    CLEANUP_FREE char *text = json_to_text(name);
+    put(set, prefix, text, child, true);
+}
+
 json_t *owned_diff_map(const json_t *from, const json_t *to)
 {
     json_t *set = json_object();
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)to, key, value) if (!is_same(json_object_get(from, key), value))
+    json_object_foreach((json_t *)to, key, value) if (!json_is_null(value) && !is_same(json_object_get(from, key), value))
         put(set, "f:", key, json_object(), true);
     return set;
 }
@@ -52,10 +60,28 @@ static json_t *diff_list(const struct field *field, const json_t *from, const js
         json_t *child = owned_diff(field->fields, before, item);
         if (!before)
             json_object_set_new(child, ".", json_object());
-        CLEANUP_JSON json_t *name = json_pack("{s:s}", field->key, value);
-        CLEANUP_FREE char *text = json_to_text(name);
-        put(set, "k:", text, child, false);
+        if (json_object_size(child))
+            put_item(set, "k:", json_pack("{s:s}", field->key, value), child);
+        else
+            json_decref(child);
     }
+    return set;
+}
+
+static bool has_item(const json_t *list, const json_t *item)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_equal(json_array_get(list, i), item))
+            return true;
+    return false;
+}
+
+static json_t *diff_set(const json_t *from, const json_t *to)
+{
+    json_t *set = json_object();
+    for (size_t i = 0; i < json_array_size(to); i++)
+        if (!has_item(from, json_array_get(to, i)))
+            put_item(set, "v:", json_incref(json_array_get(to, i)), json_object());
     return set;
 }
 
@@ -68,6 +94,8 @@ static json_t *diff_field(const struct field *field, const json_t *from, const j
         return owned_diff_map(from, to);
     if (field->type == FIELD_LIST && field->key)
         return diff_list(field, from, to);
+    if (field->type == FIELD_TEXT_LIST && field->is_set)
+        return diff_set(from, to);
     *ret_leaf = true;
     return json_object();
 }
@@ -78,7 +106,7 @@ json_t *owned_diff(const struct field_table *table, const json_t *from, const js
     for (size_t i = 0; i < table->count; i++) {
         const struct field *field = &table->fields[i];
         const json_t *before = json_object_get(from, field->name), *after = json_object_get(to, field->name);
-        if (!after || is_same(before, after))
+        if (!after || json_is_null(after) || is_same(before, after))
             continue;
         bool is_leaf;
         json_t *child = diff_field(field, before, after, &is_leaf);
@@ -87,33 +115,7 @@ json_t *owned_diff(const struct field_table *table, const json_t *from, const js
     return set;
 }
 
-void owned_add(json_t *set, const json_t *more)
+json_t *owned_all(const struct field_table *table, const json_t *json)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)more, key, value)
-    {
-        json_t *mine = json_object_get(set, key);
-        if (json_is_object(mine))
-            owned_add(mine, value);
-        else
-            json_object_set_new(set, key, json_deep_copy(value));
-    }
-}
-
-void owned_subtract(json_t *set, const json_t *without)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)without, key, value)
-    {
-        json_t *mine = json_object_get(set, key);
-        if (!json_object_size(value) || !json_object_size(mine)) {
-            json_object_del(set, key);
-            continue;
-        }
-        owned_subtract(mine, value);
-        if (!json_object_size(mine))
-            json_object_del(set, key);
-    }
+    return owned_diff(table, NULL, json);
 }

@@ -95,7 +95,8 @@ struct wall_time tx_now(struct store_tx *tx);
 
 // in: kind, spec, optional meta.name, labels, annotations, finalizers, owners, and status (conditions the creator
 // sets at birth). out: uid, name, revision, generation 1, timestamps, createdBy, managedFields. ERROR_EXISTS if a
-// live record has the name. Set meta.uid beforehand to choose it (must be id_make's form).
+// live record has the name. Set meta.uid beforehand to choose it (must be id_make's form), and meta.managed_fields if it
+// is made by an apply (record_apply_managed); else every leaf becomes the actor's.
 int tx_create(struct store_tx *tx, const struct store_actor *actor, struct record *record, struct error *err);
 // Writes record->spec (callers' side). meta.resource_version != 0 must be current, else ERROR_CONFLICT; immutable
 // fields checked; generation + 1 if it changed; equal spec is no write. record's meta is updated.
@@ -103,6 +104,9 @@ int tx_write_spec(struct store_tx *tx, const struct store_actor *actor, struct r
 // Labels, annotations, finalizers, owners. The last finalizer of a deleted record going removes it (tombstone,
 // DELETED in the feed) in the same commit.
 int tx_write_meta(struct store_tx *tx, const struct store_actor *actor, struct record *record, struct error *err);
+// Spec and metadata in one write, as clients of the API make them: like the two above, but meta.managed_fields is stored as
+// it is given (record_touch_managed, record_apply_managed), and is reason enough for a write by itself.
+int tx_write_object(struct store_tx *tx, const struct store_actor *actor, struct record *record, struct error *err);
 // The owning reconciler's status. Checked against uid, and against generation (a status computed from an older
 // generation is ERROR_CONFLICT) and resource_version if != 0. observedGeneration and phase are set here. Equal = no write.
 int tx_write_status(struct store_tx *tx, struct record *record, struct error *err);

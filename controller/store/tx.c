@@ -126,14 +126,13 @@ static void set_birth(struct store_tx *tx, const struct store_actor *actor, stru
     meta->created_at = tx->now;
     meta->deletion_at.ms = meta->removed_at.ms = 0;
     mem_replace(&meta->created_by, actor->principal);
-    json_decref(meta->managed_fields);
-    meta->managed_fields = NULL;
     record->status.workspace.observed_generation = 0; // first member of every status; no reconciler has seen it
     if (record->kind == KIND_SANDBOX) {
         record->status.sandbox.last_activity_at = tx->now;
         record->status.sandbox.expires_at.ms = tx->now.ms + SANDBOX_IDLE_MS;
     }
-    record_touch_managed(record, NULL, actor->manager, tx->now);
+    if (!meta->managed_fields)
+        record_touch_managed(record, NULL, actor->manager, tx->now);
     record_compute_phase(record);
 }
 
@@ -259,6 +258,37 @@ int tx_write_meta(struct store_tx *tx, const struct store_actor *actor, struct r
         if (put_changed(tx, current, next, err) < 0)
             return -1;
     }
+    swap_records(record, next);
+    return 0;
+}
+
+// ---- both ----------------------------------------------------------------------------------------------------------------
+
+static bool managed_equals(const struct record_meta *a, const struct record_meta *b)
+{
+    return json_array_size(a->managed_fields) == json_array_size(b->managed_fields) &&
+           (!json_array_size(a->managed_fields) || json_equal(a->managed_fields, b->managed_fields));
+}
+
+int tx_write_object(struct store_tx *tx, const struct store_actor *actor, struct record *record, struct error *err)
+{
+    assert(actor->principal && actor->manager);
+    CLEANUP_RECORD struct record *current = NULL;
+    if (get_live(tx, record->kind, record->meta.uid, &current, err) < 0 ||
+        check_version(current, record->meta.resource_version, err) < 0)
+        return -1;
+    CLEANUP_RECORD struct record *next = record_copy(current);
+    take_spec(next, record);
+    take_meta(next, record);
+    json_decref(next->meta.managed_fields);
+    next->meta.managed_fields = json_deep_copy(record->meta.managed_fields);
+    if (record_check_update(current, next, err) < 0 || check_finalizers(current, next, err) < 0)
+        return -1;
+    bool is_spec_changed = !record_spec_equals(current, next);
+    next->meta.generation += is_spec_changed;
+    if ((is_spec_changed || !meta_equals(&current->meta, &next->meta) || !managed_equals(&current->meta, &next->meta)) &&
+        put_changed(tx, current, next, err) < 0)
+        return -1;
     swap_records(record, next);
     return 0;
 }

@@ -264,14 +264,15 @@ static void metadata_replaces_labels_and_annotations_and_keeps_the_rest(void **s
     struct error err = ERROR_INIT;
     CLEANUP_RECORD struct record *record = full_record(KIND_SANDBOX);
     CLEANUP_JSON json_t *metadata =
-        parse("{\"labels\":{\"tier\":\"web\",\"example.com/x\":\"\"},\"uid\":\"other\",\"finalizers\":[]}");
+        parse("{\"labels\":{\"tier\":\"web\",\"example.com/x\":\"\"},\"uid\":\"other\",\"finalizers\":[\"a.b/c\"],\"namespace\":\"x\"}");
     assert_ok(record_meta_from_json(record, metadata, NULL, &err));
     assert_string_equal(record->meta.name, "a");
     assert_string_equal(record->meta.uid, "sbx_a");
     assert_int_equal(record->meta.resource_version, 0);
     assert_int_equal(record->meta.labels.count, 2);
     assert_int_equal(record->meta.annotations.count, 0);
-    assert_int_equal(record->meta.finalizers.count, 1);
+    assert_int_equal(record->meta.finalizers.count, 2); // the server's own stays
+    assert_true(text_list_has(&record->meta.finalizers, "a.b/c"));
 }
 
 static void wrong_metadata_is_refused_and_changes_nothing(void **state)
@@ -284,8 +285,9 @@ static void wrong_metadata_is_refused_and_changes_nothing(void **state)
         {"{\"name\":\"\"}", "metadata.name: must be a lower-case DNS label"},
         {"{\"name\":7}", "metadata.name: must be a string"},
         {"{\"lables\":{}}", "metadata.lables: unknown field 'lables'; did you mean `labels`?"},
-        {"{\"namespace\":\"default\"}", "metadata.namespace: may not be specified"},
-        {"{\"generateName\":\"a-\"}", "metadata.generateName: may not be specified"},
+        {"{\"finalizers\":\"a/b\"}", "metadata.finalizers: must be a list of strings"},
+        {"{\"finalizers\":[7]}", "metadata.finalizers[0]: must be a string"},
+        {"{\"finalizers\":[\"a/b\",\"orphan\"]}", "metadata.finalizers[1]: must be a name with a DNS prefix"},
         {"{\"resourceVersion\":\"-1\"}", "metadata.resourceVersion: must be a version that the server gave"},
         {"{\"resourceVersion\":7}", "metadata.resourceVersion: must be a string"},
         {"{\"labels\":[]}", "metadata.labels: must be an object of strings"},
