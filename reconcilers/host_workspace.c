@@ -45,6 +45,10 @@ void meta_take_wanted(struct record_meta *to, const struct record_meta *wanted)
         text_map_set(&to->labels, wanted->labels.items[i].key, wanted->labels.items[i].value);
     for (size_t i = 0; i < wanted->annotations.count; i++)
         text_map_set(&to->annotations, wanted->annotations.items[i].key, wanted->annotations.items[i].value);
+    for (size_t i = 0; i < wanted->finalizers.count; i++)
+        text_list_add(&to->finalizers, wanted->finalizers.items[i]);
+    json_decref(to->managed_fields);
+    to->managed_fields = json_deep_copy(wanted->managed_fields); // NULL stays NULL
 }
 
 int tx_make_host_workspace(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,

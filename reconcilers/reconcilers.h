@@ -50,7 +50,8 @@ struct sandbox_request {
     const char *driver;         // NULL = the daemon's; another one is refused
     int64_t memory_bytes, cpus_milli; // 0 = the driver's default
     enum session_kind session;
-    const struct text_map *labels, *annotations; // NULL = none
+    const struct record_meta *wanted; // labels, annotations, finalizers, managedFields; NULL = none
+    bool is_dry_run;            // everything is checked, nothing is kept
 };
 enum sandbox_outcome { SANDBOX_CREATED, SANDBOX_REUSED, SANDBOX_JOINED, SANDBOX_NEEDS_APPROVAL };
 // Runs inside a store transaction of its own (asynchronous; done on the store thread). JOINED: an identical create by the
@@ -65,18 +66,19 @@ typedef void (*record_request_fn)(void *arg, int result, struct record *record, 
 void request_destroy(struct world *world, const char *principal, const char *sandbox_uid, record_request_fn done, void *arg);
 // Makes (or finds) the Exposure of (sandbox, port). record: the Exposure (maybe not yet published: wait on its status).
 void request_expose(struct world *world, const char *principal, const char *sandbox_uid, int64_t port, record_request_fn done, void *arg);
-// The same with name, labels and annotations of its own; one that is there already is ERROR_EXISTS.
+// The same with name, labels, annotations, finalizers and managedFields of its own; one that is there already is
+// ERROR_EXISTS. is_dry_run: everything is checked, nothing is kept.
 void request_expose_as(struct world *world, const char *principal, const char *manager, const char *sandbox_uid, int64_t port,
-                       const struct record_meta *wanted, record_request_fn done, void *arg);
+                       const struct record_meta *wanted, bool is_dry_run, record_request_fn done, void *arg);
 // Operator only: decides; approving makes (or revives) the host Workspace in the same transaction. decision "approved"/"rejected".
 // shown_resource_version 0 = not checked. Identity changed since asked → ERROR_CONFLICT.
 void request_decision(struct world *world, const char *principal, const char *manager, const char *approval, const char *decision,
                       int64_t shown_resource_version, const char *reason, record_request_fn done, void *arg);
 // Operator only: pre-approves a host path: Approval (approved) and Workspace at once. record: the Workspace.
-// wanted NULL: one that is there already is the answer. Else a new one gets its name, labels and annotations, and one that
-// is there is ERROR_EXISTS.
+// wanted NULL: one that is there already is the answer. Else a new one gets its name, labels, annotations, finalizers and
+// managedFields, and one that is there is ERROR_EXISTS. is_dry_run: everything is checked, nothing is kept.
 void request_host_workspace(struct world *world, const char *principal, const char *manager, const char *path, const char *mode,
-                            const struct record_meta *wanted, record_request_fn done, void *arg);
+                            const struct record_meta *wanted, bool is_dry_run, record_request_fn done, void *arg);
 // Operator's delete of any kind, with the policy's meaning for each (bound workspace refused, revoke, …).
 void request_delete(struct world *world, const char *principal, const char *manager, enum kind kind, const char *uid, int64_t resource_version,
                     record_request_fn done, void *arg);

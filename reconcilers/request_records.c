@@ -50,6 +50,12 @@ static void on_committed(void *arg, int result, const struct error *err)
     finish(demand, demand->is_dry_run && demand->record ? 0 : result, err);
 }
 
+// The end of a transaction whose record is ready: a dry run is undone, which its callback knows for success.
+static int keep(const struct demand *demand, struct error *err)
+{
+    return demand->is_dry_run ? error_set(err, ERROR_CANCELLED, NULL, "only asked for: nothing of this is kept") : 0;
+}
+
 // ---- expose ------------------------------------------------------------------------------------------------------------
 static int find_exposure(struct store_tx *tx, struct demand *demand, size_t *ret_count, struct error *err)
 {
@@ -104,20 +110,21 @@ static int expose_in_tx(struct store_tx *tx, void *arg, struct error *err)
     if (tx_create(tx, &demand->actor, exposure, err) < 0)
         return -1;
     demand->record = TAKE_PTR(exposure);
-    return 0;
+    return keep(demand, err);
 }
 
 void request_expose(struct world *world, const char *principal, const char *sandbox_uid, int64_t port, record_request_fn done, void *arg)
 {
-    request_expose_as(world, principal, "chat2shell", sandbox_uid, port, NULL, done, arg);
+    request_expose_as(world, principal, "chat2shell", sandbox_uid, port, NULL, false, done, arg);
 }
 
 void request_expose_as(struct world *world, const char *principal, const char *manager, const char *sandbox_uid, int64_t port,
-                       const struct record_meta *wanted, record_request_fn done, void *arg)
+                       const struct record_meta *wanted, bool is_dry_run, record_request_fn done, void *arg)
 {
     struct demand *demand = demand_new(world, principal, manager, sandbox_uid, done, arg);
     struct error err = ERROR_INIT;
     demand->number = port;
+    demand->is_dry_run = is_dry_run;
     if (wanted) {
         demand->wanted = record_new(KIND_EXPOSURE);
         meta_take_wanted(&demand->wanted->meta, wanted);
@@ -244,7 +251,7 @@ static int add_workspace_in_tx(struct store_tx *tx, void *arg, struct error *err
                          demand->mode == WORKSPACE_DIRECT ? "direct" : "clone", workspace->meta.name);
     }
     demand->record = TAKE_PTR(workspace);
-    return 0;
+    return keep(demand, err);
 }
 
 static void check_then_add(void *arg)
@@ -260,10 +267,11 @@ static void check_then_add(void *arg)
 }
 
 void request_host_workspace(struct world *world, const char *principal, const char *manager, const char *path, const char *mode,
-                            const struct record_meta *wanted, record_request_fn done, void *arg)
+                            const struct record_meta *wanted, bool is_dry_run, record_request_fn done, void *arg)
 {
     struct demand *demand = demand_new(world, principal, manager, path, done, arg);
     struct error err = ERROR_INIT;
+    demand->is_dry_run = is_dry_run;
     demand->mode = mode && strcmp(mode, "direct") == 0 ? WORKSPACE_DIRECT : WORKSPACE_CLONE;
     if (wanted) {
         demand->wanted = record_new(KIND_WORKSPACE);
@@ -328,7 +336,7 @@ static int delete_in_tx(struct store_tx *tx, void *arg, struct error *err)
         return -1;
     if (tx_get_uid(tx, demand->kind, demand->text, &demand->record, err) < 0)
         return -1;
-    return demand->is_dry_run ? error_set(err, ERROR_CANCELLED, NULL, "only asked for: nothing of this is kept") : 0;
+    return keep(demand, err);
 }
 
 void request_delete(struct world *world, const char *principal, const char *manager, enum kind kind, const char *uid, int64_t resource_version,

@@ -16,7 +16,7 @@ struct ask {
     struct record *wanted; // the new Sandbox: name, labels, annotations and spec; its workspace is found first
     bool has_mode;
     enum workspace_mode mode;
-    bool is_untrusted;
+    bool is_untrusted, is_dry_run;
     struct host_path host_path;
     json_t *exposes;
     char *digest; // of the arguments: identical requests join
@@ -49,7 +49,8 @@ static void finish(struct ask *ask, int result, const struct error *err)
 
 static void on_committed(void *arg, int result, const struct error *err)
 {
-    finish(arg, result, err);
+    struct ask *ask = arg;
+    finish(ask, ask->is_dry_run && ask->record ? 0 : result, err);
 }
 
 // ---- what holds a workspace already ------------------------------------------------------------------------------
@@ -210,10 +211,11 @@ static int make_sandbox(struct store_tx *tx, struct ask *ask, const struct store
     record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, tx_now(tx), "Accepted", "the request is stored");
     if (tx_create(tx, actor, sandbox, err) < 0)
         return -1;
-    store_touch_activity(ask->world->store, sandbox->meta.uid, tx_now(tx));
     ask->outcome = SANDBOX_CREATED;
+    if (!ask->is_dry_run)
+        store_touch_activity(ask->world->store, sandbox->meta.uid, tx_now(tx));
     ask->record = TAKE_PTR(sandbox);
-    return 0;
+    return ask->is_dry_run ? error_set(err, ERROR_CANCELLED, NULL, "only asked for: nothing of this is kept") : 0;
 }
 
 static int ask_in_tx(struct store_tx *tx, void *arg, struct error *err)
@@ -284,10 +286,11 @@ static char *make_digest(const struct sandbox_request *request)
         buffer_format(&all, "%s%s", i ? "|" : "", texts[i] ? texts[i] : "");
     if (request->memory_bytes || request->cpus_milli || request->session)
         buffer_format(&all, "|%lld|%lld|%d", (long long)request->memory_bytes, (long long)request->cpus_milli, request->session);
-    put_map(&all, request->labels);
-    if (request->annotations && request->annotations->count)
+    const struct record_meta *wanted = request->wanted;
+    put_map(&all, wanted ? &wanted->labels : NULL);
+    if (wanted && wanted->annotations.count)
         buffer_append_text(&all, "|");
-    put_map(&all, request->annotations);
+    put_map(&all, wanted ? &wanted->annotations : NULL);
     size_t len = all.len;
     CLEANUP_FREE char *text = buffer_take_string(&all);
     // A digest is compared with requests of the same principal only: who makes two collide joins a sandbox of its own.
@@ -298,16 +301,14 @@ static struct record *make_wanted(const struct sandbox_request *request)
 {
     struct record *wanted = record_new(KIND_SANDBOX);
     struct sandbox_spec *spec = &wanted->spec.sandbox;
-    mem_replace(&wanted->meta.name, request->name);
     spec->template_name = mem_strdup_or_null(request->template_name);
     spec->driver = mem_strdup_or_null(request->driver);
     spec->memory_bytes = request->memory_bytes;
     spec->cpus_milli = request->cpus_milli;
     spec->session = request->session;
-    for (size_t i = 0; request->labels && i < request->labels->count; i++)
-        text_map_set(&wanted->meta.labels, request->labels->items[i].key, request->labels->items[i].value);
-    for (size_t i = 0; request->annotations && i < request->annotations->count; i++)
-        text_map_set(&wanted->meta.annotations, request->annotations->items[i].key, request->annotations->items[i].value);
+    if (request->wanted)
+        meta_take_wanted(&wanted->meta, request->wanted);
+    mem_replace(&wanted->meta.name, request->name);
     return wanted;
 }
 
@@ -335,7 +336,7 @@ void request_sandbox(struct world *world, const struct sandbox_request *request,
         .world = world, .principal = mem_strdup(request->principal), .manager = mem_strdup(request->manager),
         .workspace_id = mem_strdup_or_null(request->workspace_id), .path = mem_strdup_or_null(request->workspace_path),
         .wanted = make_wanted(request), .digest = make_digest(request),
-        .is_untrusted = principal_is_untrusted(request->principal), .done = done, .arg = arg,
+        .is_untrusted = principal_is_untrusted(request->principal), .is_dry_run = request->is_dry_run, .done = done, .arg = arg,
     };
     struct error err = ERROR_INIT;
     if (parse_mode(ask, request->workspace_mode, &err) < 0 || check_arguments(ask, &err) < 0) {

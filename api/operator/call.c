@@ -1,10 +1,9 @@
 // One request: what it asks for, taken out of the HTTP request once, and its one answer.
 #include "api/operator/internal.h"
-#include "api/operator/review_body.h"
 #include "controller/base/memory.h"
+#include "controller/base/utf8.h"
 #include <stdarg.h>
 #include <string.h>
-#include <strings.h>
 
 static const char *const query_names[QUERY_COUNT] = {
     [QUERY_DRY_RUN] = "dryRun",
@@ -24,6 +23,8 @@ static const char *const query_names[QUERY_COUNT] = {
     [QUERY_LIMIT] = "limit",
     [QUERY_VERBOSE] = "verbose",
     [QUERY_EXCLUDE] = "exclude",
+    [QUERY_PROPAGATION] = "propagationPolicy",
+    [QUERY_ORPHAN] = "orphanDependents",
 };
 
 static void call_free(struct call *call)
@@ -36,6 +37,9 @@ static void call_free(struct call *call)
     free(call->content_type);
     free(call->principal);
     json_decref(call->body);
+    json_decref(call->repeated);
+    json_decref(call->warnings);
+    free(call->agent);
     free(call);
     operator_server_unref(server);
 }
@@ -46,8 +50,11 @@ void operator_answer_as(struct call *call, int status, const char *content_type,
 {
     char *text = json_to_text(body);
     json_decref(body);
-    http_respond(call->http, &(struct http_reply){.status = status, .content_type = content_type}, text,
-                 strlen(text));
+    CLEANUP_FREE char *warnings = warnings_to_header(call);
+    struct http_reply reply = {.status = status, .content_type = content_type};
+    if (warnings)
+        reply.headers[0] = (struct http_header){"Warning", warnings};
+    http_respond(call->http, &reply, text, strlen(text));
     call_free(call);
 }
 
@@ -83,6 +90,7 @@ static void fail(struct call *call, int http_status, const struct error *err, co
     bool is_of_kind = call->match.route && strstr(call->match.route->pattern, "{kind}");
     struct status_about about = {.name = call->match.name,
                                  .kind = is_of_kind ? kind_info(call->match.kind)->plural : NULL,
+                                 .kind_name = is_of_kind ? kind_info(call->match.kind)->name : NULL,
                                  .causes = causes,
                                  .next = next};
     int status;
@@ -169,13 +177,35 @@ void operator_wait_on_loop(struct call *call, void (*start)(struct call *call),
 static int check_manager(const char *manager, struct error *err)
 {
     size_t len = strlen(manager);
-    bool is_printable = len > 0 && len <= FIELD_MANAGER_MAX_BYTES;
+    bool is_printable = utf8_is_valid(manager, len);
     for (const unsigned char *c = (const unsigned char *)manager; is_printable && *c; c++)
         is_printable = *c >= 0x20 && *c != 0x7f;
-    return is_printable
-               ? 0
-               : error_set(err, ERROR_INVALID, "leave it out to write as '" FIELD_MANAGER_DEFAULT "'",
-                           "fieldManager must be 1 to %d printable characters", FIELD_MANAGER_MAX_BYTES);
+    if (len > FIELD_MANAGER_MAX_BYTES)
+        return error_set(err, ERROR_INVALID, NULL, "fieldManager: may not be more than %d bytes", FIELD_MANAGER_MAX_BYTES);
+    return is_printable ? 0 : error_set(err, ERROR_INVALID, NULL, "fieldManager: should only contain printable characters");
+}
+
+// Who does not say who manages its fields is known by its program: "kubectl" of "kubectl/v1.32.0 (linux/amd64)".
+static void take_agent(struct call *call, struct http_request *request)
+{
+    CLEANUP_FREE char *header = http_request_header(request, "User-Agent");
+    size_t len = header ? strcspn(header, "/ ") : 0;
+    struct error ignored = ERROR_INIT;
+    if (!len || len > FIELD_MANAGER_MAX_BYTES)
+        return;
+    call->agent = mem_strndup(header, len);
+    if (check_manager(call->agent, &ignored) < 0) {
+        free(call->agent);
+        call->agent = NULL;
+    }
+}
+
+static const char *manager_of(const struct call *call)
+{
+    const char *given = call->query[QUERY_FIELD_MANAGER];
+    if (given && *given)
+        return given;
+    return call->agent ? call->agent : FIELD_MANAGER_DEFAULT;
 }
 
 static int read_options(struct call *call, struct error *err)
@@ -183,74 +213,17 @@ static int read_options(struct call *call, struct error *err)
     const char *dry = call->query[QUERY_DRY_RUN], *validation = call->query[QUERY_FIELD_VALIDATION];
     if (call->query[QUERY_FIELD_MANAGER] && check_manager(call->query[QUERY_FIELD_MANAGER], err) < 0)
         return -1;
-    call->manager =
-        call->query[QUERY_FIELD_MANAGER] ? call->query[QUERY_FIELD_MANAGER] : FIELD_MANAGER_DEFAULT;
+    call->manager = manager_of(call);
     if (dry && *dry && strcmp(dry, "All") != 0)
-        return error_set(err, ERROR_INVALID, "use dryRun=All", "dryRun '%.64s' is unknown", dry);
+        return error_set(err, ERROR_USAGE, "use dryRun=All", "dryRun '%.64s' is unknown", dry);
     call->is_dry_run = dry && *dry;
-    if (validation && strcmp(validation, "Strict") != 0 && strcmp(validation, "Warn") != 0 &&
+    if (validation && *validation && strcmp(validation, "Strict") != 0 && strcmp(validation, "Warn") != 0 &&
         strcmp(validation, "Ignore") != 0)
-        return error_set(err, ERROR_INVALID, "use Strict, Warn or Ignore",
+        return error_set(err, ERROR_USAGE, "use Strict, Warn or Ignore",
                          "fieldValidation '%.64s' is unknown", validation);
-    call->is_lenient = validation && strcmp(validation, "Strict") != 0;
+    call->is_lenient = validation && *validation && strcmp(validation, "Strict") != 0;
+    call->is_warning = validation && strcmp(validation, "Warn") == 0;
     return 0;
-}
-
-// The media type without its parameters; bodies of no stated type are JSON.
-static bool has_media_type(const struct call *call, const char *type)
-{
-    const char *given = call->content_type ? call->content_type : "application/json";
-    size_t len = strcspn(given, "; \t");
-    return strlen(type) == len && strncasecmp(given, type, len) == 0;
-}
-
-static bool check_media_type(struct call *call)
-{
-    enum body_form form = call->match.route->body;
-    if (form == BODY_PATCH) {
-        if (has_media_type(call, "application/merge-patch+json") ||
-            has_media_type(call, "application/apply-patch+yaml"))
-            return true;
-        operator_fail_as(call, 415, ERROR_INVALID,
-                         "send application/merge-patch+json or application/apply-patch+yaml",
-                         "PATCH does not take %.100s here",
-                         call->content_type ? call->content_type : "a body without Content-Type");
-        return false;
-    }
-    if (has_media_type(call, "application/json"))
-        return true;
-    operator_fail_as(call, 415, ERROR_INVALID, "send application/json", "this request does not take %.100s",
-                     call->content_type);
-    return false;
-}
-
-static bool read_body(struct call *call)
-{
-    enum body_form form = call->match.route->body;
-    size_t len;
-    const char *bytes = http_request_body(call->http, &len);
-    if (form == BODY_NONE || (form == BODY_OPTIONAL && !len))
-        return true;
-    struct error err = ERROR_INIT;
-    if (form == BODY_REVIEW && has_media_type(call, REVIEW_MEDIA_TYPE)) {
-        if (review_body_read(bytes, len, &call->body, &err) == 0)
-            return true;
-        operator_fail_as(call, 400, err.code, err.hint, "%s", err.message);
-        return false;
-    }
-    if (!check_media_type(call))
-        return false;
-    if (json_parse(bytes, len, &call->body, &err) < 0) {
-        error_context(&err, "the body is not JSON");
-        operator_fail_as(call, err.code == ERROR_TOO_LARGE ? 413 : 400, err.code, "send one JSON object",
-                         "%s", err.message);
-        return false;
-    }
-    http_request_drop_body(call->http);
-    if (json_is_object(call->body))
-        return true;
-    operator_fail_as(call, 400, ERROR_INVALID, "send one JSON object", "the body must be a JSON object");
-    return false;
 }
 
 void operator_call_start(struct operator_server *server, struct http_request *request)
@@ -268,9 +241,10 @@ void operator_call_start(struct operator_server *server, struct http_request *re
         call->query[i] = mem_strdup_or_null(http_request_query(request, query_names[i]));
     call->accept = http_request_header(request, "Accept");
     call->content_type = http_request_header(request, "Content-Type");
+    take_agent(call, request);
     struct error err = ERROR_INIT;
     if (read_options(call, &err) < 0)
-        fail(call, 400, &err, NULL, NULL);
-    else if (read_body(call))
+        fail(call, err.code == ERROR_INVALID ? 422 : 400, &err, NULL, NULL);
+    else if (operator_read_body(call))
         call->match.route->handle(call);
 }

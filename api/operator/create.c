@@ -1,13 +1,20 @@
 #include "api/operator/create.h"
+#include "api/operator/apply.h"
 #include "api/operator/body.h"
 #include "controller/base/memory.h"
+#include "controller/base/random.h"
 #include "controller/fields/fields.h"
 #include <string.h>
+
+#define SUFFIX_CHARS 5
+#define NAME_BASE_CHARS 58 // of a generated name
+#define NAME_TRIES 8
 
 struct create {
     struct call *call;
     struct record *wanted; // as the body has it; after a transaction as it is stored
     char *ref_uid;         // of what the spec refers to; NULL = nothing
+    bool is_dangling;      // a dry run that refers to what is not there yet
     json_t *causes;
 };
 
@@ -32,7 +39,7 @@ static void finish(struct create *create, int status, struct record *record)
     create_free(create);
 }
 
-// ---- plain creates and dry runs, in a transaction of our own
+// ---- plain creates, in a transaction of our own
 // ----------------------------------------------------------------
 static const char *finalizer_of(const struct record *record)
 {
@@ -48,17 +55,6 @@ static const char *finalizer_of(const struct record *record)
     }
 }
 
-static int make_workspace(struct store_tx *tx, const struct store_actor *actor, struct record *sandbox,
-                          struct error *err)
-{
-    CLEANUP_RECORD struct record *workspace = record_new(KIND_WORKSPACE);
-    if (tx_create(tx, actor, workspace, err) < 0)
-        return -1;
-    mem_replace(&sandbox->spec.sandbox.workspace_ref, workspace->meta.name);
-    mem_replace(&sandbox->status.sandbox.workspace_uid, workspace->meta.uid);
-    return 0;
-}
-
 static int create_in_tx(struct store_tx *tx, void *arg, struct error *err)
 {
     struct create *create = arg;
@@ -67,12 +63,6 @@ static int create_in_tx(struct store_tx *tx, void *arg, struct error *err)
     const char *finalizer = finalizer_of(record);
     if (finalizer)
         text_list_add(&record->meta.finalizers, finalizer);
-    if (record->kind == KIND_EXPOSURE)
-        mem_replace(&record->status.exposure.sandbox_uid, create->ref_uid);
-    if (record->kind == KIND_SANDBOX && create->ref_uid)
-        mem_replace(&record->status.sandbox.workspace_uid, create->ref_uid);
-    else if (record->kind == KIND_SANDBOX && make_workspace(tx, &actor, record, err) < 0)
-        return -1;
     if (tx_create(tx, &actor, record, err) < 0)
         return -1;
     return create->call->is_dry_run
@@ -101,23 +91,27 @@ static void submit(struct create *create)
 // ----------------------------------------------------------------------------------------------------------------
 static void on_record(void *arg, int result, struct record *record, json_t *unsaved, const struct error *err)
 {
+    const struct create *create = arg;
     json_decref(unsaved);
-    if (result < 0)
+    if (result < 0) {
         fail(arg, err);
-    else
-        finish(arg, 201, record);
+        return;
+    }
+    if (create->call->is_dry_run)
+        record->meta.resource_version = 0; // it never had one
+    finish(arg, 201, record);
 }
 
 static void create_workspace(struct create *create)
 {
     const struct call *call = create->call;
     const struct workspace_spec *spec = &create->wanted->spec.workspace;
-    if (spec->mode == WORKSPACE_MANAGED || call->is_dry_run)
+    if (spec->mode == WORKSPACE_MANAGED)
         submit(create);
     else
         request_host_workspace(call->world, call->principal, call->manager, spec->path,
                                spec->mode == WORKSPACE_DIRECT ? "direct" : "clone", &create->wanted->meta,
-                               on_record, create);
+                               call->is_dry_run, on_record, create);
 }
 
 static void on_sandbox(void *arg, int result, enum sandbox_outcome outcome, struct record *record,
@@ -130,6 +124,8 @@ static void on_sandbox(void *arg, int result, enum sandbox_outcome outcome, stru
         fail(create, err);
         return;
     }
+    if (create->call->is_dry_run && outcome == SANDBOX_CREATED)
+        record->meta.resource_version = 0;
     if (outcome == SANDBOX_CREATED || !name) { // without a name, the one that is there is what was asked for
         finish(create, outcome == SANDBOX_CREATED ? 201 : 200, record);
         return;
@@ -149,8 +145,7 @@ static void create_sandbox(struct create *create)
 {
     const struct call *call = create->call;
     const struct sandbox_spec *spec = &create->wanted->spec.sandbox;
-    const struct record_meta *meta = &create->wanted->meta;
-    if (call->is_dry_run) {
+    if (create->is_dangling) {
         submit(create);
         return;
     }
@@ -158,14 +153,14 @@ static void create_sandbox(struct create *create)
         .principal = call->principal,
         .manager = call->manager,
         .workspace_id = create->ref_uid,
-        .name = meta->name,
+        .name = create->wanted->meta.name,
         .template_name = spec->template_name,
         .driver = spec->driver,
         .memory_bytes = spec->memory_bytes,
         .cpus_milli = spec->cpus_milli,
         .session = spec->session,
-        .labels = &meta->labels,
-        .annotations = &meta->annotations,
+        .wanted = &create->wanted->meta,
+        .is_dry_run = call->is_dry_run,
     };
     request_sandbox(call->world, &request, on_sandbox, create);
 }
@@ -173,11 +168,11 @@ static void create_sandbox(struct create *create)
 static void create_exposure(struct create *create)
 {
     const struct call *call = create->call;
-    if (call->is_dry_run)
+    if (create->is_dangling)
         submit(create);
     else
         request_expose_as(call->world, call->principal, call->manager, create->ref_uid,
-                          create->wanted->spec.exposure.port, &create->wanted->meta, on_record, create);
+                          create->wanted->spec.exposure.port, &create->wanted->meta, call->is_dry_run, on_record, create);
 }
 
 static void refuse_approval(struct create *create)
@@ -239,25 +234,86 @@ static json_t *settle_ref(struct create *create, const struct creator *creator, 
     return body;
 }
 
+// What is not there: an error, but in a dry run it may be made before the real thing comes.
+static void note_missing(struct create *create, const struct creator *creator, const char *missing)
+{
+    CLEANUP_FREE char *field = mem_format("spec.%s", creator->ref_field);
+    const char *what = kind_info(creator->ref_kind)->singular;
+    create->is_dangling = create->call->is_dry_run;
+    if (create->is_dangling)
+        operator_warn(create->call, "%s: there is no %s '%s' yet", field, what, missing);
+    else
+        body_add_cause(create->causes, field, CAUSE_INVALID, "there is no %s '%s'", what, missing);
+}
+
 static int read_wanted(struct create *create, const char *name, struct error *err)
 {
     const struct creator *creator = &creators[create->wanted->kind];
+    struct call *call = create->call;
     const char *missing = NULL;
-    CLEANUP_JSON json_t *body =
-        creator->ref_field ? settle_ref(create, creator, &missing) : json_incref(create->call->body);
+    CLEANUP_JSON json_t *body = creator->ref_field ? settle_ref(create, creator, &missing) : json_incref(call->body);
     mem_replace(&create->wanted->meta.name, name);
-    if (body_read(create->wanted, body, create->call->is_lenient, create->causes, err) < 0 &&
-        err->code != ERROR_INVALID)
+    if (body_read(call, create->wanted, body, create->causes, err) < 0 && err->code != ERROR_INVALID)
         return -1;
     if (create->wanted->meta.resource_version)
         body_add_cause(create->causes, "metadata.resourceVersion", CAUSE_FORBIDDEN,
                        "may not be specified for an object that is not there yet");
-    if (missing && record_check_name(missing, NULL) == 0) {
-        CLEANUP_FREE char *field = mem_format("spec.%s", creator->ref_field);
-        body_add_cause(create->causes, field, CAUSE_INVALID, "there is no %s '%s'",
-                       kind_info(creator->ref_kind)->singular, missing);
-    }
+    if (missing && record_check_name(missing, NULL) == 0)
+        note_missing(create, creator, missing);
     return fields_causes_to_error(create->causes, err);
+}
+
+// ---- names
+// ---------------------------------------------------------------------------------------------------------------
+// No vowels, so that no word comes of it, and nothing that looks like something else.
+static void put_suffix(char *to)
+{
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    for (size_t i = 0; i < SUFFIX_CHARS; i++)
+        to[i] = letters[random_below(sizeof(letters) - 1)];
+    to[SUFFIX_CHARS] = '\0';
+}
+
+// metadata.generateName, for an object that is given no name. Taken by somebody in between: AlreadyExists, and the client
+// asks again.
+static void choose_name(struct create *create)
+{
+    const struct call *call = create->call;
+    const json_t *metadata = json_object_get(call->body, "metadata");
+    const char *base = json_get_text(metadata, "generateName"), *name = json_get_text(metadata, "name");
+    if (!base || !*base || (name && *name) || create->wanted->meta.name)
+        return;
+    for (int i = 0; i < NAME_TRIES; i++) {
+        char suffix[SUFFIX_CHARS + 1];
+        CLEANUP_RECORD struct record *taken = NULL;
+        put_suffix(suffix);
+        CLEANUP_FREE char *text = mem_format("%.*s%s", NAME_BASE_CHARS, base, suffix);
+        mem_replace(&create->wanted->meta.name, text);
+        if (store_get(call->world->store, create->wanted->kind, text, &taken, NULL) < 0)
+            return;
+    }
+}
+
+static int check_chosen_name(const struct create *create, struct error *err)
+{
+    const char *name = create->wanted->meta.name;
+    if (!name || record_check_name(name, NULL) == 0)
+        return 0;
+    body_add_cause(create->causes, "metadata.generateName", CAUSE_INVALID,
+                   "must begin a lower-case DNS label: letters, digits and '-', starting with a letter or digit");
+    return fields_causes_to_error(create->causes, err);
+}
+
+// An applier owns what it named; a creator everything.
+static void own_fields(struct create *create)
+{
+    const struct call *call = create->call;
+    struct record *wanted = create->wanted;
+    if (call->match.route->body != BODY_PATCH)
+        return;
+    CLEANUP_JSON json_t *set = apply_set_of(wanted->kind, call->body);
+    wanted->meta.managed_fields = json_array();
+    record_apply_managed(wanted, NULL, call->manager, set, clock_wall(call->world->clock));
 }
 
 void create_start(struct call *call, const char *name)
@@ -265,7 +321,13 @@ void create_start(struct call *call, const char *name)
     struct create *create = mem_alloc(sizeof(*create));
     *create = (struct create){.call = call, .wanted = record_new(call->match.kind), .causes = json_array()};
     struct error err = ERROR_INIT;
-    if (read_wanted(create, name, &err) < 0)
+    if (read_wanted(create, name, &err) < 0) {
+        fail(create, &err);
+        return;
+    }
+    choose_name(create);
+    own_fields(create);
+    if (check_chosen_name(create, &err) < 0)
         fail(create, &err);
     else
         creators[call->match.kind].start(create);

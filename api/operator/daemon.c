@@ -187,6 +187,6 @@ void workspaces_add(struct call *call)
         operator_fail_as(call, 0, ERROR_INVALID, "send {\"path\": \"/absolute/path\", \"mode\": \"clone\"}",
                          "path must be a string, and mode too if it is given");
     else
-        request_host_workspace(call->world, call->principal, call->manager, path, mode, NULL, on_workspace,
+        request_host_workspace(call->world, call->principal, call->manager, path, mode, NULL, false, on_workspace,
                                call);
 }

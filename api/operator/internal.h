@@ -16,6 +16,8 @@
 #define FIELD_MANAGER_MAX_BYTES 128
 #define ANNOTATIONS_OWN_PREFIX API_GROUP "/" // the server's own annotations: no caller sets them
 
+#define CAUSE_REPEATED "FieldDuplicate"            // ours: the body's text has a member of an object more than once
+
 struct execs;
 struct watch_hub;
 struct operator_server {
@@ -79,8 +81,11 @@ enum query {
     QUERY_LIMIT,
     QUERY_VERBOSE,
     QUERY_EXCLUDE,
+    QUERY_PROPAGATION,
+    QUERY_ORPHAN,
     QUERY_COUNT
 };
+enum patch_form { PATCH_MERGE, PATCH_JSON, PATCH_APPLY }; // by the body's media type
 struct call {
     struct operator_server *server;
     struct world *world;
@@ -88,10 +93,15 @@ struct call {
     struct route_match match;
     char *query[QUERY_COUNT]; // NULL = absent
     char *accept, *content_type;
-    json_t *body; // NULL = none
+    json_t *body;     // NULL = none; an object, of JSON patches an array
+    json_t *repeated; // paths that the body's text has more than once; NULL = none
+    enum patch_form patch;
     char *principal;
+    char *agent; // the client's program; NULL = not stated
     const char *manager;
-    bool is_dry_run, is_lenient; // lenient: unknown fields are dropped
+    bool is_dry_run, is_lenient; // lenient: unknown fields are dropped; repeated ones count as they stand last
+    bool is_warning;             // and the client is told so
+    json_t *warnings;            // array of texts; NULL = none
     // A call that waits (operator_wait_on_loop): loop thread only
     void (*start)(struct call *call);
     void (*cancel)(struct call *call);
@@ -117,15 +127,26 @@ void operator_fail_expired(struct call *call, const struct error *err, const cha
 // The answer becomes a stream of JSON: the call ends here, the stream is the caller's.
 struct http_stream *operator_answer_stream(struct call *call, const struct http_stream_options *options);
 void operator_answer_as(struct call *call, int status, const char *content_type, json_t *body); // body: taken
+// Said to the client beside the answer (header Warning, which kubectl prints). The same text once.
+void operator_warn(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Answers with one object (or its Table).
 void operator_answer_record(struct call *call, int status, const struct record *record);
 // The live record that the path names; on failure the call is answered and NULL returned.
 struct record *operator_resolve(struct call *call, enum kind kind);
 
+// ---- call_body.c
+// ----------------------------------------------------------------------------------------------------
+bool operator_read_body(struct call *call); // false: the call is answered
+
+// ---- warnings.c
+// -----------------------------------------------------------------------------------------------------
+char *warnings_to_header(const struct call *call); // NULL = none; the caller owns it
+
 // ---- status.c
 // ----------------------------------------------------------------------------------------------------
 struct status_about { // all may be NULL
-    const char *name, *kind;
+    const char *name, *kind; // kind: the plural
+    const char *kind_name;   // which a 422 names instead
     const json_t *causes;
     const char *next; // continue token that would work
 };
@@ -133,6 +154,9 @@ struct status_about { // all may be NULL
 // it 400.
 json_t *status_to_json(int http_status, const struct error *err, const struct status_about *about,
                        int *ret_http_status);
+
+// An object that is gone now.
+json_t *status_of_success(const struct record *record);
 
 // ---- tunnel.c
 // ----------------------------------------------------------------------------------------------------
@@ -148,6 +172,7 @@ void objects_create(struct call *call);
 void objects_replace(struct call *call);
 void objects_patch(struct call *call);
 void objects_delete(struct call *call);
+void objects_delete_collection(struct call *call);
 void events_list(struct call *call);
 void events_get(struct call *call);
 void namespaces_list(struct call *call);

@@ -9,7 +9,9 @@
 static const struct route routes[] = {
     {"GET", OBJECTS, objects_list, BODY_NONE},
     {"POST", OBJECTS, objects_create, BODY_OBJECT},
+    {"DELETE", OBJECTS, objects_delete_collection, BODY_OPTIONAL},
     {"GET", OBJECTS "/{name}", objects_get, BODY_NONE},
+    {"GET", OBJECTS "/{name}/status", objects_get, BODY_NONE}, // written by the reconcilers only
     {"PUT", OBJECTS "/{name}", objects_replace, BODY_OBJECT},
     {"PATCH", OBJECTS "/{name}", objects_patch, BODY_PATCH},
     {"DELETE", OBJECTS "/{name}", objects_delete, BODY_OPTIONAL},
@@ -122,6 +124,8 @@ static const char *word_methods(unsigned methods)
         return "DELETE";
     case GET | POST:
         return "GET, POST";
+    case GET | POST | DELETE:
+        return "GET, POST, DELETE";
     default:
         return "GET, PUT, PATCH, DELETE";
     }

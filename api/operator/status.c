@@ -21,26 +21,13 @@ static const char *reason_of_status(int http_status, const char *fallback)
     return fallback;
 }
 
-static bool has_unknown(const json_t *causes)
-{
-    size_t i;
-    json_t *cause;
-    json_array_foreach((json_t *)causes, i, cause)
-    {
-        const char *reason = json_get_text(cause, "reason");
-        if (reason && strcmp(reason, CAUSE_UNKNOWN) == 0)
-            return true;
-    }
-    return false;
-}
-
-static json_t *details_to_json(const struct error *err, const struct status_about *about)
+static json_t *details_to_json(int status, const struct error *err, const struct status_about *about)
 {
     json_t *details = json_object();
     json_set_text(details, "name", about->name);
     if (about->kind) {
         json_set_text(details, "group", API_GROUP);
-        json_set_text(details, "kind", about->kind);
+        json_set_text(details, "kind", status == 422 && about->kind_name ? about->kind_name : about->kind);
     }
     json_set_text(details, "code", error_meaning(err->code)->name); // finer than the reason
     if (json_array_size(about->causes))
@@ -56,13 +43,20 @@ json_t *status_to_json(int http_status, const struct error *err, const struct st
     static const struct status_about nothing = {0};
     const struct error_meaning *meaning = error_meaning(err->code);
     about = about ? about : &nothing;
-    int status = http_status ? http_status : has_unknown(about->causes) ? 400 : meaning->http_status;
+    int status = http_status ? http_status : meaning->http_status;
     json_t *json = json_pack("{s:s, s:s, s:{}, s:s, s:o, s:s, s:i}", "kind", "Status", "apiVersion", "v1",
                              "metadata", "status", "Failure", "message", json_from_text(err->message),
                              "reason", reason_of_status(status, meaning->reason), "code", status);
-    json_object_set_new(json, "details", details_to_json(err, about));
+    json_object_set_new(json, "details", details_to_json(status, err, about));
     json_set_text(json_object_get(json, "metadata"), "continue", about->next);
     if (ret_http_status)
         *ret_http_status = status;
     return json;
+}
+
+json_t *status_of_success(const struct record *record)
+{
+    return json_pack("{s:s, s:s, s:{}, s:s, s:{s:o, s:s, s:s, s:o}}", "kind", "Status", "apiVersion", "v1", "metadata", "status", "Success",
+                     "details", "name", json_from_text(record->meta.name), "group", API_GROUP, "kind", kind_info(record->kind)->plural, "uid",
+                     json_from_text(record->meta.uid));
 }

@@ -1,11 +1,12 @@
 // PUT and PATCH. The body is applied to the record as it is inside the transaction, so no change in between
 // is lost. A dry run does the same and undoes it: what it says is what would have happened.
 #include "api/operator/update.h"
+#include "api/operator/apply.h"
 #include "api/operator/body.h"
+#include "api/operator/json_patch.h"
 #include "controller/base/memory.h"
 #include "controller/fields/fields.h"
 #include "schemas/kinds/tables.h"
-#include <string.h>
 
 static void update_free(struct update *update)
 {
@@ -30,18 +31,92 @@ void update_fail(struct update *update, const struct error *err)
     update_free(update);
 }
 
+// ---- the object that is asked for
+// ---------------------------------------------------------------------------------------------
+// What came out of a patch and is as it was before states nothing: a version is a precondition, and managedFields are a
+// change, only where the client wrote them.
+static void drop_unchanged(json_t *object, const json_t *before)
+{
+    static const char *const members[] = {"resourceVersion", "managedFields"};
+    json_t *metadata = json_object_get(object, "metadata");
+    const json_t *old = json_object_get(before, "metadata");
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        const json_t *value = json_object_get(metadata, members[i]);
+        if (value && json_equal(value, json_object_get(old, members[i])))
+            json_object_del(metadata, members[i]);
+    }
+}
+
+static int patch_object(const struct update *update, const struct record *current, json_t **ret, struct error *err)
+{
+    CLEANUP_JSON json_t *before = record_to_json(current);
+    CLEANUP_JSON json_t *object = json_deep_copy(before);
+    if (update->form == UPDATE_MERGE)
+        body_merge(object, update->call->body);
+    else if (json_patch_apply(&object, update->call->body, err) < 0)
+        return -1;
+    if (!json_is_object(object))
+        return error_set(err, ERROR_INVALID, NULL, "the patch leaves no object");
+    drop_unchanged(object, before);
+    *ret = TAKE_PTR(object);
+    return 0;
+}
+
+static int make_object(struct update *update, const struct record *current, struct applied *ret, struct error *err)
+{
+    switch (update->form) {
+    case UPDATE_REPLACE:
+        ret->object = json_incref(update->call->body);
+        return 0;
+    case UPDATE_APPLY:
+        return apply_merge(update->call, current, ret, update->causes, err);
+    default:
+        return patch_object(update, current, &ret->object, err);
+    }
+}
+
 // ---- inside the transaction
 // -----------------------------------------------------------------------------------------------
-static int read_wanted(struct update *update, const struct record *current, struct record *wanted,
+static int check_version(const struct record *current, const struct record *wanted, struct error *err)
+{
+    int64_t seen = wanted->meta.resource_version, now = current->meta.resource_version;
+    if (!seen || seen == now)
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "read it again and apply the change to what it is now",
+                     "Operation cannot be fulfilled on %s." API_GROUP " \"%s\": the object has been modified; please apply your "
+                     "changes to the latest version and try again (it has resourceVersion %lld, not %lld)",
+                     kind_info(current->kind)->plural, current->meta.name, (long long)now, (long long)seen);
+}
+
+static void own_fields(struct update *update, const struct record *current, struct record *wanted, const struct applied *applied,
+                       struct wall_time now)
+{
+    if (update->form == UPDATE_APPLY) {
+        apply_own(wanted, current, applied, update->call, now);
+        return;
+    }
+    record_set_managed(wanted, json_object_get(json_object_get(applied->object, "metadata"), "managedFields"));
+    record_touch_managed(wanted, current, update->call->manager, now);
+}
+
+static int read_wanted(struct update *update, const struct record *current, struct record *wanted, struct wall_time now,
                        struct error *err)
 {
-    json_t *body = update->call->body;
+    CLEANUP(applied_clear) struct applied applied = {0};
     json_array_clear(update->causes);
-    CLEANUP_JSON json_t *merged = update->form == UPDATE_MERGE ? body_merge(current, body) : NULL;
-    if (body_read(wanted, merged ? merged : body, update->call->is_lenient, update->causes, err) < 0)
+    if (make_object(update, current, &applied, err) < 0 ||
+        body_read(update->call, wanted, applied.object, update->causes, err) < 0)
         return -1;
-    return fields_check_immutable(kind_spec_table(update->kind), &current->spec, &wanted->spec, "spec",
-                                  update->causes, err);
+    if (update->is_decided) { // the version that the caller stated is the one before the decision, which wrote the spec
+        wanted->meta.resource_version = 0;
+        fields_clear(kind_spec_table(update->kind), &wanted->spec);
+        fields_copy(kind_spec_table(update->kind), &current->spec, &wanted->spec);
+    }
+    if (check_version(current, wanted, err) < 0 ||
+        fields_check_immutable(kind_spec_table(update->kind), &current->spec, &wanted->spec, "spec", update->causes, err) < 0)
+        return -1;
+    own_fields(update, current, wanted, &applied, now);
+    return 0;
 }
 
 // A decision mounts host paths: it goes through its own checks, and only once.
@@ -61,32 +136,6 @@ static bool takes_decision(struct update *update, const struct record *current, 
     return true;
 }
 
-static void take_map(struct text_map *to, const struct text_map *from)
-{
-    while (to->count) {
-        CLEANUP_FREE char *key = mem_strdup(to->items[to->count - 1].key);
-        text_map_set(to, key, NULL);
-    }
-    for (size_t i = 0; i < from->count; i++)
-        text_map_set(to, from->items[i].key, from->items[i].value);
-}
-
-static int write_both(struct store_tx *tx, struct update *update, const struct record *wanted,
-                      struct error *err)
-{
-    const struct store_actor actor = {update->call->principal, update->call->manager};
-    CLEANUP_RECORD struct record *record = record_copy(wanted);
-    if (!update->is_decided && tx_write_spec(tx, &actor, record, err) < 0)
-        return -1;
-    take_map(&record->meta.labels, &wanted->meta.labels);
-    take_map(&record->meta.annotations, &wanted->meta.annotations);
-    if (tx_write_meta(tx, &actor, record, err) < 0)
-        return -1;
-    record_free(update->record);
-    update->record = TAKE_PTR(record);
-    return 0;
-}
-
 static int update_in_tx(struct store_tx *tx, void *arg, struct error *err)
 {
     struct update *update = arg;
@@ -97,14 +146,15 @@ static int update_in_tx(struct store_tx *tx, void *arg, struct error *err)
         return error_set(err, ERROR_NOT_FOUND, NULL, "the %s '%s' was removed",
                          kind_info(update->kind)->singular, current->meta.name);
     CLEANUP_RECORD struct record *wanted = record_copy(current);
-    if (read_wanted(update, current, wanted, err) < 0)
+    if (read_wanted(update, current, wanted, tx_now(tx), err) < 0)
         return -1;
     if (takes_decision(update, current, wanted))
         return 0;
-    if (update->is_decided) // the version that the caller stated is the one before the decision
-        wanted->meta.resource_version = 0;
-    if (write_both(tx, update, wanted, err) < 0)
+    const struct store_actor actor = {update->call->principal, update->call->manager};
+    if (tx_write_object(tx, &actor, wanted, err) < 0)
         return -1;
+    record_free(update->record);
+    update->record = TAKE_PTR(wanted);
     if (!update->call->is_dry_run)
         return 0;
     update->shown = current->meta.resource_version;

@@ -2,7 +2,7 @@
 #pragma once
 #include "api/operator/internal.h"
 
-enum update_form { UPDATE_REPLACE, UPDATE_MERGE };
+enum update_form { UPDATE_REPLACE, UPDATE_MERGE, UPDATE_JSON_PATCH, UPDATE_APPLY };
 struct update {
     struct call *call;
     enum kind kind;

@@ -33,7 +33,7 @@ static int parse(const char *bytes, size_t len, size_t flags, json_t **ret, stru
         return error_set(err, ERROR_TOO_LARGE, "send a flatter document", "JSON is nested deeper than %d levels",
                          JSON_MAX_DEPTH);
     json_error_t jerr;
-    json_t *value = json_loadb(bytes, len, flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &jerr);
+    json_t *value = json_loadb(bytes, len, flags | JSON_DECODE_ANY, &jerr);
     if (!value && json_error_code(&jerr) == json_error_duplicate_key)
         return error_set(err, ERROR_INVALID, "give each key once", "an object holds a key twice, at line %d, column %d",
                          jerr.line, jerr.column);
@@ -46,12 +46,17 @@ static int parse(const char *bytes, size_t len, size_t flags, json_t **ret, stru
 
 int json_parse(const char *bytes, size_t len, json_t **ret, struct error *err)
 {
+    return parse(bytes, len, JSON_REJECT_DUPLICATES, ret, err);
+}
+
+int json_parse_last_counts(const char *bytes, size_t len, json_t **ret, struct error *err)
+{
     return parse(bytes, len, 0, ret, err);
 }
 
 int json_parse_with_nul(const char *bytes, size_t len, json_t **ret, struct error *err)
 {
-    return parse(bytes, len, JSON_ALLOW_NUL, ret, err);
+    return parse(bytes, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, ret, err);
 }
 
 char *json_to_text(const json_t *value)

@@ -22,6 +22,11 @@ static inline void json_cleanup(json_t **at)
 int json_parse(const char *bytes, size_t len, json_t **ret, struct error *err);
 // The same, but strings may hold U+0000 (file content, shell output): readers must use json_string_length.
 int json_parse_with_nul(const char *bytes, size_t len, json_t **ret, struct error *err);
+// Objects may have a member more than once; the last one counts. The second one says which, as paths ("spec.items[0].x", at
+// most JSON_MAX_REPEATS), appended to `repeated`: for callers that must tell somebody.
+#define JSON_MAX_REPEATS 20
+int json_parse_last_counts(const char *bytes, size_t len, json_t **ret, struct error *err);
+int json_parse_with_repeats(const char *bytes, size_t len, json_t **ret, json_t *repeated, struct error *err);
 // Compact text, all non-ASCII escaped (U+2028/2029 too). The caller owns it. Never NULL for a value json_parse
 // or these builders made.
 char *json_to_text(const json_t *value);
