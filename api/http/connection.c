@@ -10,6 +10,8 @@
 
 #define SWEEP_MS 5000
 
+static _Atomic uint64_t last_number;
+
 // ---- the list: longest unchanged first --------------------------------------------------------------------
 static bool is_evictable(enum http_phase phase)
 {
@@ -141,6 +143,7 @@ static void connection_started(struct http_server *server, struct MHD_Connection
     struct http_connection *connection = mem_alloc(sizeof(*connection));
     connection->fd = info->connect_fd;
     connection->phase = HTTP_FRESH;
+    connection->number = atomic_fetch_add(&last_number, 1) + 1;
     connection->deadline_ms = http_server_now_ms(server) + HTTP_HEAD_MS;
     *context = connection;
     pthread_mutex_lock(&server->lock);

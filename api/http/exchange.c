@@ -305,6 +305,11 @@ bool http_request_peer(const struct http_request *request, struct ucred *ret)
     return request->server->options.has_peer && http_connection_peer(request->connection, ret);
 }
 
+uint64_t http_request_connection(const struct http_request *request)
+{
+    return request->connection ? request->connection->number : 0;
+}
+
 int http_request_socket(const struct http_request *request)
 {
     return request->connection ? request->connection->fd : -1;

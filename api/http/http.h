@@ -100,6 +100,7 @@ void http_request_keep(struct http_request *request, void *value, void (*release
 const void *http_request_kept(const struct http_request *request);
 // Unix sockets only: who connected. False if not known.
 bool http_request_peer(const struct http_request *request, struct ucred *ret);
+uint64_t http_request_connection(const struct http_request *request); // its number in this process, from 1; 0 if not known
 int http_request_socket(const struct http_request *request); // the connection, borrowed: for getsockopt only; -1 if not known
 // Inside handle, before it returns unanswered: fn runs at most once, on the loop thread, when the client
 // hangs up (or the server stops) before the answer. It never runs after http_respond returned on the loop

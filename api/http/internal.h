@@ -31,6 +31,7 @@ struct http_connection {
     TAILQ_ENTRY(http_connection) link; // server->lock: in server->waiting or ->working
     enum http_phase phase;             // server->lock
     int fd;
+    uint64_t number;
     _Atomic int64_t deadline_ms; // boot time
 };
 

@@ -68,8 +68,8 @@ void mcp_call_run_tool(struct mcp_call *call, const struct tool *tool, json_t *a
         mcp_watch_call(call);
     call->has_tool = true;
     call->is_tracked = !is_at_once && call->era == MCP_LEGACY;
-    tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool, exchange->caller.principal, arguments,
-                    finish, call);
+    tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool, exchange->caller.principal, exchange->asker,
+                    arguments, finish, call);
     if (call->is_tracked)
         in_flight_add(&server->in_flight, &call->in_flight, exchange->caller.principal, call->message.id_text);
     mcp_exchange_release(exchange);
@@ -126,6 +126,7 @@ static struct mcp_exchange *exchange_new(struct mcp_server *server, struct http_
     const struct caller *caller = http_request_kept(request); // who it is, where that is asked
     exchange->http = request;
     exchange->caller = caller ? *caller : anybody;
+    exchange->asker = caller ? fair_asker_of(caller->principal) : http_request_connection(request);
     exchange->text = *text;
     exchange->count = exchange->pending = count;
     exchange->is_event = mcp_request_form(request) == MCP_FORM_EVENT;

@@ -47,6 +47,7 @@ struct mcp_exchange {
     struct mcp_server *server;
     struct http_request *http;
     struct caller caller;
+    uint64_t asker; // whose share of places and turns it takes: the connection's, or of whoever was recognised
     struct jsonrpc_text text; // the body
     struct mcp_headers headers;
     struct mcp_watch *watch;  // NULL: the answer is one piece, at the end

@@ -12,7 +12,7 @@ void mcp_server_unref(struct mcp_server *server)
         return;
     catalogue_free(&server->catalogue);
     in_flight_free(&server->in_flight);
-    list_cache_clear(&server->gate.lists);
+    tool_gate_clear(&server->gate);
     mcp_ready_clear(&server->ready);
     free(server->public_host);
     free(server);
@@ -105,7 +105,7 @@ int mcp_server_start(struct world *world, struct mcp_server **ret, struct error 
     server->world = world;
     server->refs = 1;
     in_flight_init(&server->in_flight);
-    list_cache_init(&server->gate.lists);
+    tool_gate_init(&server->gate);
     if (catalogue_load(&server->catalogue, err) < 0) {
         mcp_server_unref(server);
         return -1;

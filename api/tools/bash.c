@@ -98,4 +98,5 @@ void tool_run_bash_stop(struct tool_call *call)
     if (is_sandbox_id(call))
         call->lane = lane_bash_stop(call->world->lanes, tool_text(call, "sandbox_id"),
                                     tool_text(call, "session_id"), answered, call);
+    tool_follow_lane(call);
 }

@@ -19,18 +19,10 @@ int64_t tool_int(const struct tool_call *call, const char *name, int64_t fallbac
 }
 
 // ---- answers ----------------------------------------------------------------------------------------------
-static void stop_waiting(struct tool_call *call)
-{
-    if (call->is_waiting)
-        atomic_fetch_sub(&call->gate->waits, 1);
-    call->is_waiting = false;
-}
-
 static void answer_with(struct tool_call *call, struct tool_result result)
 {
     assert(!call->is_answered);
     call->is_answered = true;
-    stop_waiting(call);
     json_decref(call->arguments);
     json_decref(call->unsaved);
     record_free(call->record);
@@ -38,7 +30,7 @@ static void answer_with(struct tool_call *call, struct tool_result result)
     call->arguments = call->unsaved = NULL;
     call->error = NULL;
     call->record = NULL;
-    atomic_fetch_sub(&call->gate->calls, 1);
+    tool_gate_leave(call);
     if (call->is_stepping)
         call->answer = result;
     else
@@ -143,24 +135,24 @@ static int check_texts(const struct tool_call *call, struct error *err)
 static void end_waits(struct tool_call *call);
 
 // A caller that went away before its call began asked for the work all the same.
-static void run_on_loop(void *arg)
+void tool_call_run(struct tool_call *call)
 {
-    struct tool_call *call = arg;
     if (step(call, call->tool->run) && call->is_cancelled)
         end_waits(call);
 }
 
 void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue,
                      struct tool_gate *gate, const struct tool *tool, const char *principal,
-                     json_t *arguments, tool_finish_fn finish, void *arg)
+                     uint64_t asker, json_t *arguments, tool_finish_fn finish, void *arg)
 {
     *call = (struct tool_call){
-        .world = world, .catalogue = catalogue, .tool = tool, .principal = principal, .arguments = arguments,
-        .gate = gate, .finish = finish, .arg = arg, .news = call->news};
+        .world = world, .catalogue = catalogue, .tool = tool, .principal = principal, .asker = asker,
+        .arguments = arguments, .gate = gate, .finish = finish, .arg = arg, .news = call->news};
     struct error error = ERROR_INIT;
-    if (atomic_fetch_add(&gate->calls, 1) >= TOOL_CALLS_MAX) {
+    if (!tool_gate_enter(call)) {
         tool_fail_set(call, ERROR_LIMIT, "wait until some of them have ended, then try again",
-                      "%d tool calls are under way, which is the most", TOOL_CALLS_MAX);
+                      "too many tool calls are under way: of %d places one caller may hold four times as many as are left",
+                      TOOL_CALLS_MAX);
         return;
     }
     if (catalogue_check(catalogue, tool->name, arguments, &error) < 0 || check_texts(call, &error) < 0) {
@@ -170,7 +162,7 @@ void tool_call_start(struct tool_call *call, struct world *world, const struct c
     if (tool->place == TOOL_READS)
         step(call, tool->run);
     else
-        loop_post(world->loop, run_on_loop, call);
+        tool_gate_post(call);
 }
 
 // ---- steps ------------------------------------------------------------------------------------------------
@@ -238,16 +230,12 @@ changed(void *arg,
 
 static bool enter_wait(struct tool_call *call)
 {
-    if (call->is_waiting)
-        return true;
-    if (atomic_fetch_add(&call->gate->waits, 1) >= TOOL_WAITS_MAX) {
-        atomic_fetch_sub(&call->gate->waits, 1);
+    if (!tool_gate_enter_wait(call)) {
         tool_fail_set(call, ERROR_LIMIT,
                       "what was asked for goes on: look with sandbox_get or sandbox_list in a moment",
                       "too many calls are waiting for a sandbox");
         return false;
     }
-    call->is_waiting = true;
     return true;
 }
 
@@ -304,6 +292,9 @@ static void tell_lane_news(void *arg)
 
 void tool_follow_lane(struct tool_call *call)
 {
-    if (call->lane && call->news)
+    if (!call->lane)
+        return;
+    lane_call_set_asker(call->lane, call->asker);
+    if (call->news)
         lane_call_watch(call->lane, tell_lane_news);
 }

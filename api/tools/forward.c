@@ -75,4 +75,5 @@ void tool_run_forwarded_wait(struct tool_call *call)
         call->lane = lane_call_waiting_tool(
             call->world->lanes, tool_text(call, "sandbox_id"), call->tool->name, arguments,
             1000 * tool_int(call, "max_wait_seconds", WAIT_DEFAULT_S), answered, call);
+    tool_follow_lane(call);
 }

@@ -11,13 +11,15 @@
 #include "controller/base/json.h"
 #include "controller/base/shared_text.h"
 #include "controller/ids.h"
+#include "controller/queue/fair.h"
 #include "reconcilers/reconcilers.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
-// Admission: calls under way in this process, and of those the ones that wait for a record's status.
-#define TOOL_CALLS_MAX 2048
-#define TOOL_WAITS_MAX 128
+// Admission: calls under way in this process, and of those the ones that wait for a record's status. One asker gets at most
+// four fifths (controller/queue/fair.h).
+#define TOOL_CALLS_MAX 2560
+#define TOOL_WAITS_MAX 160
 // Many clients give up after 60 s.
 #define TOOL_CREATE_WAIT_MS (50 * 1000)
 #define TOOL_DESTROY_WAIT_MS (50 * 1000)
@@ -68,9 +70,13 @@ void list_cache_init(struct list_cache *cache);
 void list_cache_clear(struct list_cache *cache);
 
 struct tool_gate { // shared by all calls of a server
-    _Atomic int calls, waits; // admission
+    pthread_mutex_t lock; // guards the next three
+    struct fair_line calls, waits; // admission; `calls` is also the line of those that wait for the loop thread
+    bool is_looking;               // a look at the line is posted
     struct list_cache lists;
 };
+void tool_gate_init(struct tool_gate *gate);
+void tool_gate_clear(struct tool_gate *gate); // no call is under way
 // An MCP CallToolResult: as a value, or ready made as its JSON text. Exactly one is set; the reference is handed over.
 struct tool_result {
     json_t *value;
@@ -88,6 +94,8 @@ struct tool_call {
     const struct catalogue *catalogue;
     const struct tool *tool;
     const char *principal; // "mcp", "mcp:token:NAME", …; the caller's memory
+    uint64_t asker;        // whose share of places and turns it takes
+    struct fair_item place, wait_place;
     json_t *arguments; // object that fits the schema; owned
     struct tool_gate *gate;
     tool_finish_fn finish;
@@ -97,7 +105,7 @@ struct tool_call {
     tool_news_fn news;
 
     // Loop thread (or the starting one before it is posted):
-    bool is_answered, is_cancelled, is_waiting;
+    bool is_answered, is_cancelled;
     bool is_stepping; // inside run or next: `finish` waits until it returned, so that it may look at the call
                       // to its end
     struct tool_result answer; // meanwhile
@@ -118,13 +126,21 @@ struct tool_call {
 // that lives until finish returned, as principal does.
 void tool_call_start(struct tool_call *call, struct world *world, const struct catalogue *catalogue,
                      struct tool_gate *gate, const struct tool *tool, const char *principal,
-                     json_t *arguments, tool_finish_fn finish, void *arg);
+                     uint64_t asker, json_t *arguments, tool_finish_fn finish, void *arg);
 // Loop thread: the caller has gone, or does not want it any more. Ends the waits. The work goes on where it was asked for
 // as a state or as a command of a Bash session; a tool that the sandbox's tool server does is told to stop. The call still
 // finishes, maybe later.
 void tool_call_cancel(struct tool_call *call);
 // Loop thread, while the call is not answered: what it is doing since waited_ms.
 void tool_call_describe(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret);
+
+// ---- gate.c, for call.c -----------------------------------------------------------------------------------
+bool tool_gate_enter(struct tool_call *call);      // false: a full house
+void tool_gate_leave(struct tool_call *call);      // all that it holds
+bool tool_gate_enter_wait(struct tool_call *call); // again: nothing
+// Runs the call on the loop thread when it is its asker's turn.
+void tool_gate_post(struct tool_call *call);
+void tool_call_run(struct tool_call *call); // what the gate then calls; loop thread
 
 // ---- for the tools' own files -----------------------------------------------------------------------------
 const char *tool_text(const struct tool_call *call, const char *name); // NULL if absent
@@ -145,7 +161,7 @@ void tool_record_requested(void *arg, int result, struct record *record, json_t 
 // Waits for a change of call->record, reads it again and runs `next`. False: the deadline has passed, or the
 // call cannot wait (answered then: test call->is_answered).
 bool tool_wait_change(struct tool_call *call);
-// Passes the news of call->lane on; call it right after the lane's call was made.
+// Says in the lane whose call call->lane is, and passes its news on; call it right after the lane's call was made.
 void tool_follow_lane(struct tool_call *call);
 // True if `next` must do nothing because the caller has gone: the call is answered.
 bool tool_is_over(struct tool_call *call);

@@ -85,6 +85,8 @@ static void free_now(struct lane *lane)
     free(lane->death_reason);
     free(lane->server_name);
     free(lane->server_version);
+    fair_clear(&lane->turns);
+    fair_clear(&lane->waits);
     free(lane);
 }
 
@@ -210,6 +212,8 @@ struct lane *lane_new(struct lanes *lanes, const char *uid, const char *public_w
                           .ready_notice.run = tell_ready,
                           .died_notice.run = tell_died};
     TAILQ_INIT(&lane->calls);
+    fair_init(&lane->turns, LANE_QUEUE_MAX);
+    fair_init(&lane->waits, LANE_WAITS_MAX);
     LIST_INIT(&lane->sessions);
     return lane;
 }

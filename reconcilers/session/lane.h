@@ -7,6 +7,7 @@
 // the session's read, until the server has answered. So serial order holds even over abandoned calls.
 #pragma once
 #include "controller/base/buffer.h"
+#include "controller/queue/fair.h"
 #include "reconcilers/session/rpc.h"
 #include "reconcilers/session/session.h"
 #include <pthread.h>
@@ -74,7 +75,8 @@ struct lane {
     struct rpc *rpc;
     bool has_sessions;
     TAILQ_HEAD(, lane_call) calls; // in order of arrival
-    size_t waits_count;            // of them, calls that do not take the turn
+    struct fair_line turns;        // those that wait for their turn
+    struct fair_line waits;        // places of those that take none
     struct exchange *turn;         // the one call in the lane, NULL = free
     LIST_HEAD(, bash_session) sessions;
     size_t session_count;
@@ -110,6 +112,8 @@ struct lane_call {
     struct lane *lane; // NULL before it arrived and after it ended
     const struct call_kind *kind;
     enum call_step step;
+    uint64_t asker;
+    struct fair_item place; // in the lane's turns or waits
     atomic_int interest; // enum call_interest
     bool has_left;       // `leaving` ran
     bool must_stop;      // the caller has left and does not want the work either

@@ -46,13 +46,18 @@ static void abandon_exchange(struct lane_call *call)
     call->exchange = NULL;
 }
 
+static struct fair_line *line_of(const struct lane_call *call, struct lane *lane)
+{
+    return call->kind->takes_turn ? &lane->turns : &lane->waits;
+}
+
 static void leave_lane(struct lane_call *call)
 {
     if (!call->lane)
         return;
     abandon_exchange(call);
     TAILQ_REMOVE(&call->lane->calls, call, link);
-    call->lane->waits_count -= !call->kind->takes_turn;
+    fair_leave(line_of(call, call->lane), &call->place);
     if (!call->kind->is_own)
         lane_touch(call->lane);
     call->lane = NULL;
@@ -104,27 +109,26 @@ void call_arm(struct lane_call *call, int64_t ms)
 
 // ---- entering ----------------------------------------------------------------------------------------------------
 
-static size_t count_waiting(const struct lane *lane)
+void lane_call_set_asker(struct lane_call *call, uint64_t asker)
 {
-    size_t count = 0;
-    struct lane_call *call;
-    TAILQ_FOREACH(call, &lane->calls, link)
-        count += call->step == CALL_WAITS_TURN;
-    return count;
+    assert(loop_is_current(call->lanes->loop));
+    call->asker = asker;
 }
 
-static int check_room(const struct lane *lane, const struct call_kind *kind, struct error *err)
+static int take_place(struct lane_call *call, struct lane *lane, struct error *err)
 {
-    if (kind->needs_sessions && !lane->has_sessions)
+    if (call->kind->needs_sessions && !lane->has_sessions)
         return error_set(err, ERROR_UNSUPPORTED, "use the file tools, and ask the operator for a sandbox with another tool server",
                          "the tool server of this sandbox has no background Bash sessions");
-    if (kind->takes_turn && lane->turn && count_waiting(lane) >= LANE_QUEUE_MAX)
+    if (fair_enter(line_of(call, lane), call->asker, &call->place))
+        return 0;
+    if (call->kind->takes_turn)
         return error_set(err, ERROR_LIMIT, "wait for answers before calling again; start long commands with a short yield_time_ms",
-                         "%d calls already wait for their turn in this sandbox, which is the limit", LANE_QUEUE_MAX);
-    if (!kind->takes_turn && lane->waits_count >= LANE_WAITS_MAX)
-        return error_set(err, ERROR_LIMIT, "wait for answers before calling again",
-                         "%d polls and other waits are in progress in this sandbox, which is the limit", LANE_WAITS_MAX);
-    return 0;
+                         "too many calls already wait for their turn in this sandbox: of %d places one caller may hold four times as many as are left",
+                         LANE_QUEUE_MAX);
+    return error_set(err, ERROR_LIMIT, "wait for answers before calling again",
+                     "too many polls and other waits are in progress in this sandbox: of %d places one caller may hold four times as many as are left",
+                     LANE_WAITS_MAX);
 }
 
 static void enter(struct lane_call *call, struct lane *lane)
@@ -132,18 +136,19 @@ static void enter(struct lane_call *call, struct lane *lane)
     struct error err = ERROR_INIT;
     if (!call->kind->is_own)
         lane_touch(lane); // a call that reaches the sandbox counts, a failing one too
-    if (check_room(lane, call->kind, &err) < 0) {
+    if (take_place(call, lane, &err) < 0) {
         call_end(call, NULL, &err);
         return;
     }
     call->lane = lane;
     TAILQ_INSERT_TAIL(&lane->calls, call, link);
-    lane->waits_count += !call->kind->takes_turn;
     call_arm(call, call->deadline_ms);
-    if (call->kind->takes_turn)
+    if (call->kind->takes_turn) {
+        fair_push(&lane->turns, &call->place);
         lane_pump(lane);
-    else
+    } else {
         call->kind->start(call);
+    }
 }
 
 static void arrive(struct lane_op *op)
@@ -250,13 +255,12 @@ void lane_call_look(const struct lane_call *call, struct lane_look *ret)
 
 void lane_pump(struct lane *lane)
 {
-    struct lane_call *call = TAILQ_FIRST(&lane->calls);
-    while (call && !lane->turn && lane->state == LANE_OPEN) {
-        struct lane_call *next = TAILQ_NEXT(call, link);
-        bool has_left = atomic_load(&call->interest) == CALLER_LEFT; // `leave` is on its way: it is not run
-        if (call->step == CALL_WAITS_TURN && call->kind->takes_turn && !has_left)
-            call->kind->start(call); // takes the turn, or ends this call
-        call = next;
+    struct fair_item *item;
+    while (!lane->turn && lane->state == LANE_OPEN && (item = fair_pop(&lane->turns))) {
+        struct lane_call *call = CALL_OF(item, place);
+        fair_leave(&lane->turns, item);
+        if (atomic_load(&call->interest) != CALLER_LEFT) // else `leave` is on its way: it is not run
+            call->kind->start(call);                     // takes the turn, or ends this call
     }
 }
 

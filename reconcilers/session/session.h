@@ -1,6 +1,6 @@
 // Sessions: the control plane's side of the tool servers in sandboxes. One lane a sandbox: its serial call queue. A
 // lane holds the MCP connection to the tool server (rpc.h: stdio or HTTP), one tool call at a
-// time in order of arrival, at most LANE_QUEUE_MAX waiting. Waiting for a Bash session's output never occupies the
+// time, at most LANE_QUEUE_MAX waiting: in order of arrival those of one asker, and in turn those of several. Waiting for a Bash session's output never occupies the
 // lane. The lane decides about life: closing is an operation on it (design 3: "the lane decides about life").
 //
 // Everything here runs on the loop thread; functions may be called from any thread unless stated, callbacks come on the
@@ -11,7 +11,7 @@
 #include "controller/store/store.h"
 #include "reconcilers/drivers/driver.h"
 
-#define LANE_QUEUE_MAX 64
+#define LANE_QUEUE_MAX 80 // of one asker at most FAIR_MOST of it
 #define LANE_CALL_DEADLINE_MS (10 * 60 * 1000)
 
 struct lanes; // all lanes, by sandbox uid
@@ -48,6 +48,9 @@ bool lane_is_open(struct lanes *lanes, const char *sandbox_uid);
 // ERROR_LIMIT queue full, ERROR_TIMEOUT, ERROR_UNAVAILABLE tool server died).
 typedef void (*lane_answer_fn)(void *arg, int result, json_t *answer, const struct error *err);
 struct lane_call; // handle for cancelling the *wait*
+// Whose share of the lane's places and turns a call takes; 0 unless it is said. On the loop thread, at once after the function that
+// made the call.
+void lane_call_set_asker(struct lane_call *call, uint64_t asker);
 // Forwards tools/call {name, arguments} in the lane. answer: the tool's CallToolResult (content, structuredContent,
 // isError) with the tool server's own workspace ids replaced by the public one. Counts as activity. arguments: new reference taken.
 struct lane_call *lane_call_tool(struct lanes *lanes, const char *sandbox_uid, const char *tool, json_t *arguments, lane_answer_fn done, void *arg);

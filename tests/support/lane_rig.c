@@ -324,7 +324,7 @@ struct lane_call *rig_call(struct rig *rig, const char *uid, const char *tool, s
     return lane_call_tool(rig->lanes, uid, tool, json_object(), heard_answer, heard);
 }
 
-json_t *tool_result(const char *text)
+json_t *rig_result(const char *text)
 {
     return json_pack("{s:[{s:s, s:s}]}", "content", "type", "text", "text", text);
 }

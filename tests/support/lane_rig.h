@@ -64,4 +64,4 @@ void server_refuse(struct server *server, const json_t *request, int code, const
 void rig_settle(struct rig *rig);              // everything that was asked before has been done
 void rig_advance(struct rig *rig, int64_t ms); // and what is due has run
 struct lane_call *rig_call(struct rig *rig, const char *uid, const char *tool, struct heard *heard);
-json_t *tool_result(const char *text);
+json_t *rig_result(const char *text);

@@ -3,6 +3,7 @@
 #include "controller/base/memory.h"
 #include "tests/support/support.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define HOG 7
 #define MAX 1000
@@ -96,43 +97,62 @@ static void whoever_leaves_the_line_is_not_served(void **state)
     fair_clear(&line);
 }
 
-// Whatever happens in whatever order: counts agree, nobody exceeds the share, and between two turns of one asker every
-// other asker in line has had one.
+enum { THINGS = 400, ASKERS = 12 };
+struct crowd {
+    struct fair_line line;
+    struct thing things[THINGS];
+    size_t held[ASKERS], in_line[ASKERS], total;
+    size_t passed[ASKERS][ASKERS]; // [a][b]: turns of b while a stood in line, since a's own last turn
+};
+
+static void crowd_ask(struct crowd *crowd, struct thing *thing, uint64_t asker)
+{
+    bool may = crowd->held[asker] < 4 * (crowd->line.max - crowd->total);
+    assert_int_equal(ask(&crowd->line, asker, thing), may);
+    crowd->held[asker] += may, crowd->total += may, crowd->in_line[asker] += may;
+    if (may && crowd->in_line[asker] == 1)
+        memset(crowd->passed[asker], 0, sizeof(crowd->passed[asker]));
+}
+
+static void crowd_leave(struct crowd *crowd, struct thing *thing)
+{
+    crowd->held[thing->asker]--, crowd->total--, crowd->in_line[thing->asker] -= thing->item.is_in_line;
+    fair_leave(&crowd->line, &thing->item);
+}
+
+static void crowd_serve(struct crowd *crowd)
+{
+    struct thing *served = (struct thing *)fair_pop(&crowd->line);
+    if (!served)
+        return;
+    crowd->in_line[served->asker]--;
+    memset(crowd->passed[served->asker], 0, sizeof(crowd->passed[served->asker]));
+    for (size_t other = 0; other < ASKERS; other++)
+        if (other != served->asker && crowd->in_line[other])
+            assert_int_equal(++crowd->passed[other][served->asker], 1);
+}
+
+// Whatever happens in whatever order: counts agree, nobody exceeds the share, and nobody is passed twice by the same one.
 static void random_askers_keep_the_rules(void **state)
 {
     (void)state;
-    enum { THINGS = 400, ASKERS = 12 };
-    static struct thing things[THINGS];
-    size_t held[ASKERS] = {0}, total = 0, last_turn[ASKERS] = {0}, since[ASKERS] = {0}, turn = 0;
-    struct fair_line line;
+    struct crowd *crowd = mem_alloc(sizeof(*crowd));
     unsigned seed = 5;
-    fair_init(&line, 100);
+    fair_init(&crowd->line, 100);
     for (int i = 0; i < 200000; i++) {
-        struct thing *thing = &things[(size_t)rand_r(&seed) % THINGS];
-        uint64_t asker = (uint64_t)rand_r(&seed) % (uint64_t)(1 + rand_r(&seed) % ASKERS);
-        if (thing->item.asker && rand_r(&seed) % 3) {
-            held[thing->asker]--, total--;
-            fair_leave(&line, &thing->item);
-        } else if (!thing->item.asker) {
-            bool may = held[asker] < 4 * (100 - total), is_in = ask(&line, asker, thing);
-            assert_int_equal(is_in, may);
-            held[asker] += is_in, total += is_in;
-            thing->number = turn;
-        }
-        if (rand_r(&seed) % 4 == 0) {
-            struct thing *served = (struct thing *)fair_pop(&line);
-            if (served) {
-                turn++;
-                since[served->asker] = turn - last_turn[served->asker];
-                last_turn[served->asker] = turn;
-                assert_true(turn - served->number <= 100);
-            }
-        }
-        assert_int_equal(line.held, total);
+        struct thing *thing = &crowd->things[(size_t)rand_r(&seed) % THINGS];
+        if (!thing->item.asker)
+            crowd_ask(crowd, thing, (uint64_t)rand_r(&seed) % (uint64_t)(1 + rand_r(&seed) % ASKERS));
+        else if (rand_r(&seed) % 3)
+            crowd_leave(crowd, thing);
+        if (rand_r(&seed) % 4 == 0)
+            crowd_serve(crowd);
+        assert_int_equal(crowd->line.held, crowd->total);
     }
     for (size_t i = 0; i < THINGS; i++)
-        fair_leave(&line, &things[i].item);
-    fair_clear(&line);
+        fair_leave(&crowd->line, &crowd->things[i].item);
+    fair_clear(&crowd->line);
+    free(crowd);
 }
 
 static void names_have_numbers_apart_from_counted_ones(void **state)

@@ -1,4 +1,5 @@
 // A lane's turn, queue, deadlines and life. The test is the tool server (tests/support/lane_rig.h).
+#include "controller/queue/fair.h"
 #include "tests/support/lane_rig.h"
 #include "controller/base/memory.h"
 #include "reconcilers/session/rpc.h"
@@ -26,7 +27,7 @@ static struct wall_time day_ago(const struct rig *rig)
 
 static void answer_text(struct server *server, const char *text)
 {
-    server_answer(server, server_expect(server, "tools/call"), tool_result(text));
+    server_answer(server, server_expect(server, "tools/call"), rig_result(text));
 }
 
 static void expect_cancelled(struct server *server, json_t *request)
@@ -143,7 +144,7 @@ static void calls_of_one_sandbox_run_one_after_another_in_order_of_arrival(void 
         assert_string_equal(json_get_text(json_object_get(request, "params"), "name"), tool);
         server_expect_nothing(rig, &server);
         assert_false(heard_yet(&heard[i]));
-        server_answer(&server, request, tool_result(tool));
+        server_answer(&server, request, rig_result(tool));
         heard_wait(&heard[i]);
         assert_string_equal(text_of(&heard[i]), tool);
         heard_clear(&heard[i]);
@@ -170,18 +171,18 @@ static void a_stalled_sandbox_does_not_hold_up_another(void **state)
     server_close(&server);
 }
 
-static void the_65th_waiting_call_is_refused_with_a_way_out(void **state)
+static void the_65th_waiting_call_of_one_caller_is_refused_with_a_way_out(void **state)
 {
     struct rig *rig = *state;
     struct server server;
-    struct heard heard[LANE_QUEUE_MAX + 2] = {0};
+    struct heard heard[FAIR_MOST(LANE_QUEUE_MAX) + 2] = {0};
     rig_open(rig, RIG_SANDBOX, &server, NULL);
     for (size_t i = 0; i < ARRAY_LEN(heard); i++) // one has the turn
         rig_call(rig, RIG_SANDBOX, "read", &heard[i]);
-    heard_wait(&heard[LANE_QUEUE_MAX + 1]);
-    assert_int_equal(heard[LANE_QUEUE_MAX + 1].error.code, ERROR_LIMIT);
-    assert_true(heard[LANE_QUEUE_MAX + 1].error.hint[0]);
-    for (size_t i = 0; i <= LANE_QUEUE_MAX; i++) {
+    heard_wait(&heard[FAIR_MOST(LANE_QUEUE_MAX) + 1]);
+    assert_int_equal(heard[FAIR_MOST(LANE_QUEUE_MAX) + 1].error.code, ERROR_LIMIT);
+    assert_true(heard[FAIR_MOST(LANE_QUEUE_MAX) + 1].error.hint[0]);
+    for (size_t i = 0; i <= FAIR_MOST(LANE_QUEUE_MAX); i++) {
         answer_text(&server, "ok");
         heard_wait(&heard[i]);
         assert_int_equal(heard[i].result, 0);
@@ -245,7 +246,7 @@ static void a_waiting_tool_holds_up_nobody_and_holds_off_expiry(void **state)
     assert_string_equal(text_of(&heard), "read");
     assert_false(heard_yet(&waiting));
     assert_false(lane_close_if_idle(rig->lanes, RIG_SANDBOX, (struct wall_time){now(rig).ms + DAY_MS}, "expired"));
-    server_answer(&server, request, tool_result("done"));
+    server_answer(&server, request, rig_result("done"));
     heard_wait(&waiting);
     assert_string_equal(text_of(&waiting), "done");
     heard_clear(&heard);
@@ -339,7 +340,7 @@ static void a_stop_that_meets_the_answer_is_harmless(void **state)
     struct lane_call *call = rig_call(rig, RIG_SANDBOX, "read", &stopped);
     json_t *request = server_expect(&server, "tools/call");
     assert_true(lane_call_stop(call));
-    server_answer(&server, request, tool_result("done all the same"));
+    server_answer(&server, request, rig_result("done all the same"));
     json_decref(server_expect(&server, "notifications/cancelled"));
     rig_call(rig, RIG_SANDBOX, "next", &next);
     answer_text(&server, "next");
@@ -369,7 +370,7 @@ static void a_cancelled_tool_that_is_never_answered_gives_its_turn_back_and_a_la
         heard_wait(&next);
         assert_int_equal(next.result, 0);
         heard_clear(&next);
-        server_answer(&server, request, tool_result("late"));
+        server_answer(&server, request, rig_result("late"));
         rig_settle(rig);
     }
     assert_false(heard_yet(&died));
@@ -455,7 +456,7 @@ static void a_caller_that_leaves_the_queue_is_not_called_and_not_run(void **stat
     answer_text(&server, "1");
     json_t *request = server_expect(&server, "tools/call");
     assert_string_equal(json_get_text(json_object_get(request, "params"), "name"), "last");
-    server_answer(&server, request, tool_result("3"));
+    server_answer(&server, request, rig_result("3"));
     heard_wait(&first);
     heard_wait(&last);
     rig_settle(rig);
@@ -476,7 +477,7 @@ static void a_running_tool_goes_on_when_its_caller_leaves_and_keeps_its_turn(voi
     assert_true(lane_call_cancel(call));
     rig_call(rig, RIG_SANDBOX, "next", &next);
     server_expect_nothing(rig, &server);
-    server_answer(&server, request, tool_result("written"));
+    server_answer(&server, request, rig_result("written"));
     answer_text(&server, "next");
     heard_wait(&next);
     assert_false(heard_yet(&left));
@@ -853,7 +854,7 @@ static void leaving_and_answering_at_the_same_time_is_one_of_the_two(void **stat
         pthread_t thread;
         pthread_create(&thread, NULL, patient_leaves, &patient);
         spin(seed * 7919 % 65536);
-        server_answer(&server, request, tool_result("x"));
+        server_answer(&server, request, rig_result("x"));
         pthread_join(thread, NULL);
         rig_call(rig, RIG_SANDBOX, "next", &next);
         answer_text(&server, "next");
@@ -878,7 +879,7 @@ int main(void)
         LANE_TEST(a_second_lane_for_a_sandbox_is_refused_and_the_first_stays),
         LANE_TEST(calls_of_one_sandbox_run_one_after_another_in_order_of_arrival),
         LANE_TEST(a_stalled_sandbox_does_not_hold_up_another),
-        LANE_TEST(the_65th_waiting_call_is_refused_with_a_way_out),
+        LANE_TEST(the_65th_waiting_call_of_one_caller_is_refused_with_a_way_out),
         LANE_TEST(a_call_without_a_lane_is_not_found),
         LANE_TEST(an_error_of_the_server_is_its_sentence),
         LANE_TEST(an_answer_that_is_no_tool_result_is_an_error),

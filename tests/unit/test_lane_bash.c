@@ -76,7 +76,7 @@ static void bash_starts_in_the_lane_and_waits_for_exit_outside(void **state)
     assert_string_equal(param(wait, "wait"), "exit");
     assert_int_equal(int_param(wait, "wait_ms"), 10000);
     assert_int_equal(int_param(wait, "max_bytes"), 60000);
-    server_answer(&server, server_expect(&server, "tools/call"), tool_result("read while make runs"));
+    server_answer(&server, server_expect(&server, "tools/call"), rig_result("read while make runs"));
     heard_wait(&read);
     heard_clear(&read);
     server_answer(&server, wait, snapshot(id, "exited", 3, "done\n", false));
@@ -137,7 +137,7 @@ static void a_watched_command_shows_its_stages_and_what_it_printed(void **state)
     loop_call(rig->loop, look, &watching);
     assert_int_equal(watching.look.stage, LANE_STAGE_QUEUED);
     assert_int_equal(watching.look.ahead, 1);
-    server_answer(&server, server_expect(&server, "tools/call"), tool_result("read"));
+    server_answer(&server, server_expect(&server, "tools/call"), rig_result("read"));
     heard_wait(&first);
     json_t *start = server_expect(&server, "chat2shell/bash_start");
     CLEANUP_FREE char *id = mem_strdup(param(start, "session_id"));
@@ -287,7 +287,7 @@ static void polls_go_through_while_a_tool_has_the_turn(void **state)
     server_answer(&server, stop, snapshot(id, "exited", 143, "", false));
     expect_answer(&polled, "exited", "bye", false);
     expect_answer(&stopped, "exited", "", false);
-    server_answer(&server, slow, tool_result("x"));
+    server_answer(&server, slow, rig_result("x"));
     heard_wait(&tool);
     heard_clear(&tool);
     server_close(&server);
@@ -500,15 +500,15 @@ static void more_waits_than_the_most_are_refused(void **state)
 {
     struct rig *rig = *state;
     struct server server;
-    CLEANUP_FREE struct heard *heard = mem_alloc((LANE_WAITS_MAX + 1) * sizeof(heard[0]));
+    CLEANUP_FREE struct heard *heard = mem_alloc((FAIR_MOST(LANE_WAITS_MAX) + 1) * sizeof(heard[0]));
     rig_open(rig, RIG_SANDBOX, &server, NULL);
     CLEANUP_FREE char *id = start_session(rig, &server);
-    for (size_t i = 0; i <= LANE_WAITS_MAX; i++)
+    for (size_t i = 0; i <= FAIR_MOST(LANE_WAITS_MAX); i++)
         poll(rig, id, 5000, &heard[i]);
-    heard_wait(&heard[LANE_WAITS_MAX]);
-    assert_int_equal(heard[LANE_WAITS_MAX].error.code, ERROR_LIMIT);
+    heard_wait(&heard[FAIR_MOST(LANE_WAITS_MAX)]);
+    assert_int_equal(heard[FAIR_MOST(LANE_WAITS_MAX)].error.code, ERROR_LIMIT);
     lane_close(rig->lanes, RIG_SANDBOX, "destroyed");
-    for (size_t i = 0; i < LANE_WAITS_MAX; i++) {
+    for (size_t i = 0; i < FAIR_MOST(LANE_WAITS_MAX); i++) {
         heard_wait(&heard[i]);
         assert_int_equal(heard[i].error.code, ERROR_STATE);
     }

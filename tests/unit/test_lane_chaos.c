@@ -105,7 +105,7 @@ static json_t *right_answer(struct chaos *chaos, const json_t *request)
 {
     const char *method = json_get_text(request, "method");
     if (strcmp(method, "tools/call") == 0)
-        return tool_result("text");
+        return rig_result("text");
     if (strcmp(method, "chat2shell/bash_start") == 0) {
         mem_replace(&chaos->session_id, json_get_text(json_object_get(request, "params"), "session_id"));
         return json_object();

@@ -24,7 +24,7 @@ static void an_idle_session_is_never_probed(void **state)
         rig_advance(rig, HEALTH_INTERVAL_MS);
     server_expect_nothing(rig, &server);
     rig_call(rig, RIG_SANDBOX, "read", &heard);
-    server_answer(&server, server_expect(&server, "tools/call"), tool_result("there"));
+    server_answer(&server, server_expect(&server, "tools/call"), rig_result("there"));
     heard_wait(&heard);
     heard_clear(&heard);
     for (int i = 0; i < 20; i++)
@@ -82,7 +82,7 @@ static void two_missed_probes_and_an_answer_begin_the_count_anew(void **state)
         rig_advance(rig, HEALTH_SILENCE_MS);
     }
     assert_false(heard_yet(&died));
-    server_answer(&server, request, tool_result("built"));
+    server_answer(&server, request, rig_result("built"));
     heard_wait(&heard);
     assert_int_equal(heard.result, 0);
     heard_clear(&heard);

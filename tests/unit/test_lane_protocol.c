@@ -16,7 +16,7 @@ static void expect_alive(struct rig *rig, struct server *server)
 {
     struct heard heard = {0};
     rig_call(rig, RIG_SANDBOX, "ping_pong", &heard);
-    server_answer(server, server_expect(server, "tools/call"), tool_result("alive"));
+    server_answer(server, server_expect(server, "tools/call"), rig_result("alive"));
     heard_wait(&heard);
     assert_int_equal(heard.result, 0);
     assert_string_equal(text_of(&heard), "alive");
@@ -98,8 +98,8 @@ static void a_second_answer_to_one_call_changes_nothing(void **state)
     rig_call(rig, RIG_SANDBOX, "read", &heard);
     json_t *request = server_expect(&server, "tools/call");
     json_incref(request);
-    server_answer(&server, request, tool_result("first"));
-    server_answer(&server, request, tool_result("second"));
+    server_answer(&server, request, rig_result("first"));
+    server_answer(&server, request, rig_result("second"));
     heard_wait(&heard);
     expect_alive(rig, &server);
     assert_string_equal(text_of(&heard), "first");
@@ -160,7 +160,7 @@ static void an_answer_of_20_mib_arrives_whole(void **state)
     memset(big, 'x', len);
     rig_open(rig, RIG_SANDBOX, &server, NULL);
     rig_call(rig, RIG_SANDBOX, "read", &heard);
-    server_answer(&server, server_expect(&server, "tools/call"), tool_result(big));
+    server_answer(&server, server_expect(&server, "tools/call"), rig_result(big));
     heard_wait(&heard);
     assert_int_equal(heard.result, 0);
     assert_int_equal(strlen(text_of(&heard)), len);
@@ -183,7 +183,7 @@ static void a_request_of_20_mib_waits_until_the_server_reads(void **state)
     json_t *request = server_expect(&server, "tools/call");
     const json_t *arguments = json_object_get(json_object_get(request, "params"), "arguments");
     assert_string_equal(json_get_text(arguments, "content"), big);
-    server_answer(&server, request, tool_result("ok"));
+    server_answer(&server, request, rig_result("ok"));
     heard_wait(&heard);
     assert_int_equal(heard.result, 0);
     heard_clear(&heard);
@@ -357,7 +357,7 @@ static void a_server_that_closes_its_input_is_dead_and_its_last_answer_counts(vo
     struct heard died = {0}, heard = {0};
     rig_open(rig, RIG_SANDBOX, &server, &died);
     rig_call(rig, RIG_SANDBOX, "read", &heard);
-    server_answer(&server, server_expect(&server, "tools/call"), tool_result("last words"));
+    server_answer(&server, server_expect(&server, "tools/call"), rig_result("last words"));
     close(TAKE_FD(server.input_fd));
     heard_wait(&heard);
     heard_wait(&died);
