@@ -167,7 +167,9 @@ static void calls_of_a_caller_who_left_the_line_are_not_run(void **state)
     wait_for_line(50);
     close(hog);
     wait_for_line(1);
-    assert_false(serve("other")); // the one that had its turn
+    json_t *running = server_expect(&f.server, "tools/call"); // had its turn, and is told to stop
+    json_decref(server_expect(&f.server, "notifications/cancelled"));
+    server_answer(&f.server, running, rig_result("stopped"));
     assert_true(serve("other"));
     read_and_close(other);
 }
