@@ -28,13 +28,13 @@ static bool is_image_type(const json_t *type)
     return false;
 }
 
-// NULL: no item of ours.
+// NULL: no item of ours, or a text that says nothing.
 static json_t *clean_item(const json_t *item)
 {
     const char *type = json_get_text(item, "type");
     const json_t *text = json_object_get(item, "text"), *data = json_object_get(item, "data");
     json_t *image_type = json_object_get(item, "mimeType");
-    if (type && strcmp(type, "text") == 0 && json_is_string(text))
+    if (type && strcmp(type, "text") == 0 && json_string_length(text))
         return text_item(text);
     if (type && strcmp(type, "image") == 0 && is_base64(data) && is_image_type(image_type))
         return json_pack("{s:s, s:O, s:O}", "type", "image", "data", data, "mimeType", image_type);
@@ -52,14 +52,14 @@ static json_t *clean_content(const json_t *content)
     return items;
 }
 
-// Borrowed; NULL if there is none that says anything.
+// Borrowed; NULL if there is none.
 static json_t *first_text(const json_t *items)
 {
     size_t i;
     json_t *item;
     json_array_foreach(items, i, item)
     {
-        if (json_string_length(json_object_get(item, "text")))
+        if (json_object_get(item, "text"))
             return item;
     }
     return NULL;
@@ -89,7 +89,7 @@ static json_t *clean_failure(const char *tool, json_t *items)
         CLEANUP_FREE char *text = mem_format("%s failed in the sandbox, which does not say why. Try it another way with bash; if nothing "
                                              "works there, call sandbox_destroy and sandbox_create.", tool);
         CLEANUP_JSON json_t *words = json_from_text(text);
-        json_array_append_new(items, text_item(words));
+        json_array_insert_new(items, 0, text_item(words));
     }
     return json_pack("{s:o, s:b}", "content", items, "isError", 1);
 }

@@ -34,7 +34,7 @@ static void look(struct tool_call *call)
         tool_fail_set(call, ERROR_STATE, "call sandbox_create again",
                       "sandbox %s was destroyed while it was being created", sandbox->meta.uid);
     else if (record_is_true(sandbox, "Failed"))
-        tool_fail_set(call, ERROR_STATE, "call sandbox_destroy on it, then sandbox_create again (with its workspace_id to keep the files)",
+        tool_fail_set(call, ERROR_STATE, "call sandbox_destroy on it, then sandbox_create once more (with its workspace_id to keep the files); if that fails too, tell the person what it says",
                       "sandbox %s could not be created: %s", sandbox->meta.uid, tool_failure_of(sandbox));
     else if (record_is_true(sandbox, "Ready"))
         answer(call, call->outcome == SANDBOX_REUSED ? "reused" : "created");

@@ -86,7 +86,28 @@ def rpc_error(message):
     return event({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32603, "message": "something broke inside"}})
 
 
+def extra(message):
+    """Right, with what nobody was promised: members, and content of other kinds."""
+    result = message["result"]
+    structured = {**result.get("structuredContent", {}), "token": "t", "inner": {"deep": [1]}}
+    more = [{"type": "resource_link", "uri": "file:///etc/passwd", "name": "x"}, {"type": "image", "data": "no base64", "mimeType": "image/png"}, {"type": "text"}, {"type": "later"}]
+    return event({**message, "result": {**result, "structuredContent": structured, "content": more + result["content"], "task": {}, "_meta": {"x": 1}}})
+
+
+def misfit(message):
+    """A CallToolResult whose members have other types than the tool's."""
+    return event({**message, "result": {"content": [{"type": "text", "text": "x"}], "structuredContent": {name: [text] for name, text in message["result"].get("structuredContent", {}).items()}}})
+
+
+def untold(message):
+    """A failure that does not say why."""
+    return event({**message, "result": {"content": [{"type": "text", "text": ""}], "isError": True}})
+
+
 WORDS = {
+    "extra": body_of(extra),
+    "misfit": body_of(misfit),
+    "untold": body_of(untold),
     "garbage": body_of(lambda message: b"\x00\xff\xfegarbage\x01" * 50),
     "empty": body_of(lambda message: b": nothing\n\n"),
     "nothing": body_of(lambda message: b""),
