@@ -91,8 +91,19 @@ static int start(struct daemon *daemon, struct error *err)
     return 0;
 }
 
+// With OAuth whoever is behind the tunnel brings a token of his own.
+static void say_if_tunnel_has_no_token(const struct config *config)
+{
+    CLEANUP_FREE char *authorization = tunnel_authorization_path(config);
+    if (config->auth_modes == AUTH_TOKEN && !authorization)
+        log_warning("the tunnel client has no token for the MCP endpoint, which asks for one; make it with: chat2shell token create tunnel "
+                    "--output-file %s/mcp-authorization; then start chat2shell again",
+                    config->secret_dir);
+}
+
 static int start_tunnel(struct daemon *daemon, struct error *err)
 {
+    say_if_tunnel_has_no_token(daemon->world.config);
     const struct tunnel_options options = {.config = daemon->world.config, .clock = daemon->world.clock, .loop = daemon->world.loop,
                                            .spawner = daemon->spawner, .bwrap = TUNNEL_BWRAP, .mcp_port = mcp_server_port(daemon->mcp)};
     if (tunnel_start(&options, &daemon->tunnel, err) < 0)

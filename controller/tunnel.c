@@ -165,7 +165,7 @@ int tunnel_start(const struct tunnel_options *options, struct tunnel **ret, stru
                               .bwrap = options->bwrap, .exit_code = -1,         .dir_fd = -1,          .watch_fd = -1,
                               .status_fd = -1,         .client_pidfd = -1,      .ask_ms = TUNNEL_ASK_MIN_MS,
                               .status_text = BUFFER_INIT(STATUS_MAX_BYTES)};
-    tunnel->mcp_url = mem_format("http://%s:%d/mcp", config->host, options->mcp_port);
+    tunnel->mcp_url = mem_format("http://%s:%d/mcp", strcmp(config->host, "0.0.0.0") == 0 ? "127.0.0.1" : config->host, options->mcp_port);
     tunnel->runtime_dir = mem_format("%s/" RUNTIME_DIR, config->state_dir);
     tunnel->not_confined = options->bwrap ? NULL : mem_strdup("it was not asked for");
     pthread_mutex_init(&tunnel->lock, NULL);

@@ -20,6 +20,9 @@
 // Before anything is started: the program, SECRET_DIR/key and SECRET_DIR/tunnel-id are there. ERROR_STATE naming each that
 // is missing or wrong, and the switch. *ret_id: what tunnel-id holds; the caller owns it.
 int tunnel_check(const struct config *config, char **ret_id, struct error *err);
+// What the client shows to an endpoint that asks for a token: SECRET_DIR/mcp-authorization; NULL where there is no such file, or
+// where the endpoint asks for none. The caller's; looked at, never opened.
+char *tunnel_authorization_path(const struct config *config);
 char *tunnel_key_path(const struct config *config); // the caller's; looked at, never opened
 
 struct tunnel;

@@ -22,17 +22,23 @@ static void check_program(const struct config *config, struct buffer *problems)
         add_problem(problems, "the tunnel client", config->tunnel_client, "cannot be run");
 }
 
-static void check_key(const char *path, struct buffer *problems)
+static void check_secret(const char *what, const char *path, struct buffer *problems)
 {
     struct stat info;
     if (stat(path, &info) < 0)
-        add_problem(problems, "the key", path, errno == ENOENT ? "is missing" : strerrordesc_np(errno));
+        add_problem(problems, what, path, errno == ENOENT ? "is missing" : strerrordesc_np(errno));
     else if (!S_ISREG(info.st_mode) || info.st_size == 0)
-        add_problem(problems, "the key", path, "is not a file with something in it");
+        add_problem(problems, what, path, "is not a file with something in it");
     else if (info.st_mode & 077)
-        add_problem(problems, "the key", path, "may be read by others (chmod 600 it)");
+        add_problem(problems, what, path, "may be read by others (chmod 600 it)");
     else if (info.st_uid != geteuid())
-        add_problem(problems, "the key", path, "belongs to another user than the one who runs chat2shell (chown it)");
+        add_problem(problems, what, path, "belongs to another user than the one who runs chat2shell (chown it)");
+}
+
+char *tunnel_authorization_path(const struct config *config)
+{
+    CLEANUP_FREE char *path = mem_format("%s/mcp-authorization", config->secret_dir);
+    return config->auth_modes && access(path, F_OK) == 0 ? TAKE_PTR(path) : NULL;
 }
 
 static bool is_id(const char *text)
@@ -71,8 +77,11 @@ int tunnel_check(const struct config *config, char **ret_id, struct error *err)
     CLEANUP(buffer_free) struct buffer problems = BUFFER_INIT(900);
     CLEANUP_FREE char *key = tunnel_key_path(config), *id_path = mem_format("%s/tunnel-id", config->secret_dir);
     check_program(config, &problems);
-    check_key(key, &problems);
+    check_secret("the key", key, &problems);
     CLEANUP_FREE char *id = read_id(id_path, &problems);
+    CLEANUP_FREE char *authorization = tunnel_authorization_path(config);
+    if (authorization)
+        check_secret("the header for the MCP endpoint", authorization, &problems);
     if (problems.len || problems.is_over)
         return error_set(err, ERROR_STATE, SWITCH_HINT, "the tunnel cannot be started: %s", buffer_text(&problems));
     *ret_id = TAKE_PTR(id);

@@ -71,7 +71,8 @@ static void add_resolv_conf(struct tunnel_command *command)
     add_mount(command, "--symlink", target, path);
 }
 
-static void add_confinement(struct tunnel_command *command, const struct tunnel_call *call, const char *key)
+static void add_confinement(struct tunnel_command *command, const struct tunnel_call *call, const char *key,
+                            const char *authorization)
 {
     add(command, "%s", call->bwrap);
     for (size_t i = 0; i < ARRAY_LEN(fixed_options); i++)
@@ -86,6 +87,8 @@ static void add_confinement(struct tunnel_command *command, const struct tunnel_
     add_resolv_conf(command);
     add_mount(command, "--ro-bind", call->config->tunnel_client, call->config->tunnel_client);
     add_mount(command, "--ro-bind", key, key);
+    if (authorization)
+        add_mount(command, "--ro-bind", authorization, authorization);
     add_mount(command, "--bind", call->runtime_dir, INSIDE_DIR);
     add(command, "--chdir");
     add(command, "/");
@@ -98,9 +101,10 @@ struct tunnel_command tunnel_command_make(const struct tunnel_call *call)
 {
     struct tunnel_command command = {0};
     CLEANUP_FREE char *key = tunnel_key_path(call->config);
+    CLEANUP_FREE char *authorization = tunnel_authorization_path(call->config);
     const char *dir = call->bwrap ? INSIDE_DIR : call->runtime_dir;
     if (call->bwrap)
-        add_confinement(&command, call, key);
+        add_confinement(&command, call, key, authorization);
     add(&command, "%s", call->config->tunnel_client);
     add(&command, "run");
     const struct {
@@ -113,6 +117,10 @@ struct tunnel_command tunnel_command_make(const struct tunnel_call *call)
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {
         add(&command, "%s", options[i].flag);
         add(&command, "%s%s%s", options[i].before, options[i].value, options[i].after);
+    }
+    if (authorization) { // what the endpoint asks for; the client reads it, nothing here does
+        add(&command, "--mcp.extra-headers");
+        add(&command, "Authorization: file:%s", authorization);
     }
     return command;
 }
