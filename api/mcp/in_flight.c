@@ -21,13 +21,13 @@ void in_flight_free(struct in_flight *table)
     pthread_mutex_destroy(&table->lock);
 }
 
-// Texts that mean the same id become the same text: escapes in strings, and the one integer that has two texts.
+// Texts that mean the same id become the same text: escapes in strings, or none, and the one integer that has two texts.
 static char *make_one_form(const char *id_text)
 {
     if (strcmp(id_text, "-0") == 0)
         return mem_strdup("0");
     json_t *value = NULL;
-    if (!strchr(id_text, '\\') || json_parse_with_nul(id_text, strlen(id_text), &value, NULL) < 0)
+    if (id_text[0] != '"' || json_parse_with_nul(id_text, strlen(id_text), &value, NULL) < 0)
         return mem_strdup(id_text);
     char *text = json_to_text(value);
     json_decref(value);

@@ -43,26 +43,6 @@ void jsonrpc_classify(const json_t *value, const struct jsonrpc_raw *raw, struct
         ret->kind = JSONRPC_REQUEST;
 }
 
-static json_t *parse_id(const char *text)
-{
-    json_t *value = NULL;
-    struct error error = ERROR_INIT;
-    json_parse_with_nul(text, strlen(text), &value, &error);
-    return value;
-}
-
-bool jsonrpc_is_same_id(const char *one, const char *other)
-{
-    if (strcmp(one, other) == 0)
-        return true;
-    if (one[0] != '"' || other[0] != '"')
-        return one[0] != '"' && other[0] != '"' && one[one[0] == '-'] == '0' &&
-               other[other[0] == '-'] == '0'; // 0 and -0; no other integer has two texts
-    CLEANUP_JSON json_t *first = parse_id(one);
-    CLEANUP_JSON json_t *second = parse_id(other);
-    return first && second && json_equal(first, second);
-}
-
 // {"jsonrpc":"2.0","id":ID,"KEY":VALUE}
 static char *write_message(const char *id_text, const char *key, const char *value, size_t value_len,
                            size_t *ret_len)

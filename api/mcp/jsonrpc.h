@@ -36,8 +36,6 @@ struct jsonrpc_message { // borrows from the value and the raw parts it was read
     const char *problem;  // JSONRPC_INVALID: the sentence
 };
 void jsonrpc_classify(const json_t *value, const struct jsonrpc_raw *raw, struct jsonrpc_message *ret);
-// Whether two raw texts of ids mean the same id: "a" and "\u0061" do, 1 and "1" do not.
-bool jsonrpc_is_same_id(const char *one, const char *other);
 
 // A string's text; NULL for other values and for a string with a NUL, which a C string would cut short.
 const char *jsonrpc_plain_text(const json_t *value);

@@ -235,20 +235,6 @@ static void tokens_and_request_ids_are_found_at_their_places_only(void **state)
     free(digits);
 }
 
-static void the_same_id_may_be_written_in_several_ways(void **state)
-{
-    (void)state;
-    assert_true(jsonrpc_is_same_id("1", "1"));
-    assert_true(jsonrpc_is_same_id("-0", "0"));
-    assert_true(jsonrpc_is_same_id("\"a\\u0000\"", "\"\\u0061\\u0000\""));
-    assert_true(jsonrpc_is_same_id("18446744073709551616", "18446744073709551616"));
-    assert_false(jsonrpc_is_same_id("18446744073709551616", "18446744073709551617"));
-    assert_false(jsonrpc_is_same_id("1", "\"1\""));
-    assert_false(jsonrpc_is_same_id("\"a\"", "\"a\\u0000\""));
-    assert_false(jsonrpc_is_same_id("0", "1"));
-    assert_false(jsonrpc_is_same_id("\"\"", "0"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,7 +247,6 @@ int main(void)
         cmocka_unit_test(texts_that_are_no_json_are_told_so_with_their_place),
         cmocka_unit_test(integers_beyond_64_bits_are_read_as_reals_and_nothing_else_changes),
         cmocka_unit_test(tokens_and_request_ids_are_found_at_their_places_only),
-        cmocka_unit_test(the_same_id_may_be_written_in_several_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

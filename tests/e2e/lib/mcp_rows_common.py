@@ -20,7 +20,7 @@ def head(method, path="/mcp", *lines):
 
 # ---- C2, C3, C4: who may come -----------------------------------------------------------------------------------------------
 ORIGIN = error(-32600, "requests from this Origin are refused: web pages cannot use this server", id=None)
-HOST = error(-32600, "the Host header does not name this machine: connect to 127.0.0.1 or localhost by that name", id=None)
+HOST = error(-32600, saying("the Host header does not name this machine", "connect to 127.0.0.1"), id=None)
 for origin in ("http://evil.example", "null", "https://127.0.0.1.evil.example", "http://localhost:80:80", "file://", "localhost", "", "http://"):
     row(f"C2_origin_{origin}_is_refused", post(PING, [("Origin", origin)]), 403, ORIGIN)
 for origin in ("http://localhost:3000", "https://127.0.0.1", "HTTP://[::1]:1"):

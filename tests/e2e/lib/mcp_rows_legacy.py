@@ -6,6 +6,7 @@ from mcp_wire import ANY, LEGACY, META, MODERN, REVISIONS, Match, all_of, error,
 
 INSTRUCTIONS = Match("at most 1000 characters of instructions", lambda value: isinstance(value, str) and 0 < len(value) <= 1000)
 SERVER = {"name": "chat2shell", "title": "chat2shell", "version": Match("a version", lambda value: re.fullmatch(r"\d+\.\d+\.\d+", value))}
+CATALOGUE = {"dev.chat2shell/catalogue": Match("a hash", lambda value: re.fullmatch("sha256:[0-9a-f]{64}", value))}
 SANDBOX_ID = "sbx_" + "a" * 26
 
 
@@ -14,7 +15,7 @@ def initialize(version, **more):
 
 
 def shaken(version):
-    return result({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": SERVER, "instructions": INSTRUCTIONS})
+    return result({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": SERVER, "instructions": INSTRUCTIONS, "_meta": CATALOGUE})
 
 
 def call(revision, tool, arguments=None, **params):

@@ -3,9 +3,9 @@ import base64
 
 from mcp_wire import (ANY, META, MODERN, SERVER_INFO, TEXT, Match, all_of, envelope, error, having, message, modern_headers, post, request, row, saying,
                       without)
-from mcp_rows_legacy import INSTRUCTIONS, SERVER, UNDECLARED, initialize
+from mcp_rows_legacy import CATALOGUE, INSTRUCTIONS, SERVER, UNDECLARED, initialize
 
-IS_MODERN = having(resultType="complete", _meta={SERVER_INFO: SERVER})
+IS_MODERN = having(resultType="complete", _meta=having(**{SERVER_INFO: SERVER}))
 HINTED = all_of(having(cacheScope="private"), having(ttlMs=Match("milliseconds", lambda value: type(value) is int and value >= 0)))
 
 
@@ -24,7 +24,7 @@ def mistyped(key, value):
 # ---- M1, M9, M10, M11: results ----------------------------------------------------------------------------------------------
 row("M1_discover_is_complete", request(MODERN, "server/discover"), 200,
     {"jsonrpc": "2.0", "id": 7, "result": {"resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {}}, "instructions": INSTRUCTIONS,
-                                           "ttlMs": 300000, "cacheScope": "private", "_meta": {SERVER_INFO: SERVER}}})
+                                           "ttlMs": 300000, "cacheScope": "private", "_meta": {SERVER_INFO: SERVER, **CATALOGUE}}})
 row("M1_discover_needs_its_envelope", post(message("server/discover"), modern_headers("server/discover")), 400, error(-32602, saying("params._meta")))
 row("M9_a_list_is_complete", request(MODERN, "tools/list"), 200, having(id=7, result=all_of(IS_MODERN, having(tools=ANY))))
 for name, arguments in (("sandbox_list", {}), ("workspace_list", {}), ("sandbox_get", {"sandbox_id": 5})):

@@ -162,6 +162,17 @@ class Connection:
         check(re.fullmatch(r"HTTP/1\.[01] \d{3} .*", first), f"status line {first!r}")
         return int(first.split()[1]), [tuple(part.strip() for part in line.split(":", 1)) for line in lines]
 
+    def events(self):
+        """Server-sent events of a chunked answer whose head was read, as (fields, comments) each, to its end."""
+        text = b""
+        while chunk := self.chunk():
+            text += chunk
+            while b"\n\n" in text:
+                event, text = text.split(b"\n\n", 1)
+                lines = event.decode().split("\n")
+                yield dict(line.split(": ", 1) for line in lines if not line.startswith(":")), [line for line in lines if line.startswith(":")]
+        check(text.strip() == b"", f"a stream ends with an event, not with {text!r}")
+
     def read(self, has_body=True):
         status, headers = self.head()
         names = {name.lower(): value for name, value in headers}
@@ -179,6 +190,15 @@ class Connection:
 def exchange(port, data, has_body=True):
     with Connection(port) as connection:
         return connection.send(data).read(has_body)
+
+
+def stream(port, data):
+    """The head and all events of an answer that is a stream."""
+    with Connection(port) as connection:
+        status, headers = connection.send(data).head()
+        names = {name.lower(): value for name, value in headers}
+        check((status, names.get("content-type")) == (200, "text/event-stream"), f"no stream: {status} {names}")
+        return names, list(connection.events())
 
 
 # ---- rows -------------------------------------------------------------------------------------------------------------------
