@@ -171,6 +171,23 @@ static void the_client_gets_its_arguments_and_ends_with_the_tunnel(void **state)
     assert_int_equal(kill(pid, 0), -1);
 }
 
+static void a_header_for_an_endpoint_that_asks_is_passed_by_path_and_must_be_private(void **state)
+{
+    struct fixture *it = *state;
+    put_all(it, staying_client);
+    put_file(it, "mcp-authorization", "Bearer x", 0600);
+    assert_null(tunnel_authorization_path(&it->config)); // the endpoint asks for nothing
+    it->config.auth_modes = AUTH_TOKEN;
+    struct tunnel *tunnel = start(it);
+    wait_for_lines(it, "arguments", 13);
+    CLEANUP_FREE char *arguments = read_text(it, "arguments");
+    CLEANUP_FREE char *wanted = mem_format("\n--mcp.extra-headers\nAuthorization: file:%s/mcp-authorization\n", it->dir);
+    assert_non_null(strstr(arguments, wanted));
+    tunnel_stop(tunnel);
+    put_file(it, "mcp-authorization", "Bearer x", 0644);
+    assert_missing(it, (const char *[]){"/mcp-authorization may be read by others"}, 1);
+}
+
 static void noop(void *arg)
 {
     (void)arg;
@@ -458,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_missing_piece_is_named_with_the_switch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_key_is_not_opened, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_header_for_an_endpoint_that_asks_is_passed_by_path_and_must_be_private, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_client_gets_its_arguments_and_ends_with_the_tunnel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_client_that_dies_is_started_again_later_and_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_client_that_vanished_is_tried_again, set_up, tear_down),
