@@ -86,8 +86,10 @@ static json_t *clean_failure(const char *tool, json_t *items)
     if (item) {
         add_hint(tool, item);
     } else {
-        CLEANUP_FREE char *text = mem_format("%s failed in the sandbox, which does not say why. Try it another way with bash; if nothing "
-                                             "works there, call sandbox_destroy and sandbox_create.", tool);
+        CLEANUP_FREE char *text = mem_format(
+            "%s failed in the sandbox, which does not say why. Try it another way with bash; if nothing "
+            "works there, call sandbox_destroy and sandbox_create.",
+            tool);
         CLEANUP_JSON json_t *words = json_from_text(text);
         json_array_insert_new(items, 0, text_item(words));
     }
@@ -106,11 +108,14 @@ static void add_text_copy(json_t *items, const json_t *structured)
 static int fail_misfit(struct error *err, const char *tool, const char *what)
 {
     return error_set(err, ERROR_UNAVAILABLE,
-                     "look with bash whether it was done before repeating it; if it stays, call sandbox_destroy and sandbox_create",
-                     "the tool server in the sandbox answered %s with something that is no result of it: %s", tool, what);
+                     "look with bash whether it was done before repeating it; if it stays, call "
+                     "sandbox_destroy and sandbox_create",
+                     "the tool server in the sandbox answered %s with something that is no result of it: %s",
+                     tool, what);
 }
 
-json_t *tool_result_clean(const struct catalogue *catalogue, const char *tool, const json_t *answer, struct error *err)
+json_t *tool_result_clean(const struct catalogue *catalogue, const char *tool, const json_t *answer,
+                          struct error *err)
 {
     json_t *structured = json_object_get(answer, "structuredContent");
     struct error misfit = ERROR_INIT;

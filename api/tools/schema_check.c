@@ -91,8 +91,8 @@ static bool fits_range(const json_t *schema, const json_t *number)
 }
 
 // ---- members and items ------------------------------------------------------------------------------------
-static int check_member(struct check *check, const json_t *rule, json_t *object, const char *name, json_t *member,
-                        const struct schema_place *at)
+static int check_member(struct check *check, const json_t *rule, json_t *object, const char *name,
+                        json_t *member, const struct schema_place *at)
 {
     const struct schema_place inner = {.up = at, .schema = rule, .name = name};
     json_t *whole = whole_number(rule, member);
@@ -157,7 +157,8 @@ static int check_array(struct check *check, json_t *array, const struct schema_p
 
 static bool fits_alone(const json_t *schema, const json_t *value)
 {
-    if (!fits_type(json_object_get(schema, "type"), value) || !fits_enum(json_object_get(schema, "enum"), value))
+    if (!fits_type(json_object_get(schema, "type"), value) ||
+        !fits_enum(json_object_get(schema, "enum"), value))
         return false;
     if (json_is_string(value))
         return fits_length(schema, value);
@@ -167,7 +168,8 @@ static bool fits_alone(const json_t *schema, const json_t *value)
 static int check_value(struct check *check, json_t *value, const struct schema_place *at)
 {
     if (++check->values > SCHEMA_VALUES_MAX)
-        return error_set(check->err, ERROR_TOO_LARGE, "ask for less at once", "more than %d values", SCHEMA_VALUES_MAX);
+        return error_set(check->err, ERROR_TOO_LARGE, "ask for less at once", "more than %d values",
+                         SCHEMA_VALUES_MAX);
     if (!fits_alone(at->schema, value))
         return schema_fail_misfit(value, at, check->err);
     if (json_is_object(value))

@@ -65,9 +65,10 @@ static bool is_keyword_value(const char *keyword, const json_t *value)
         const char *keyword;
         bool (*is_value)(const json_t *value);
     } table[] = {
-        {"type", is_type},         {"enum", is_texts},        {"required", is_texts},      {"properties", is_object},
-        {"items", is_object},      {"minimum", is_integer},   {"maximum", is_integer},     {"minLength", is_count},
-        {"maxLength", is_count},   {"title", is_text},        {"description", is_text},    {"additionalProperties", is_rule},
+        {"type", is_type},         {"enum", is_texts},       {"required", is_texts},
+        {"properties", is_object}, {"items", is_object},     {"minimum", is_integer},
+        {"maximum", is_integer},   {"minLength", is_count},  {"maxLength", is_count},
+        {"title", is_text},        {"description", is_text}, {"additionalProperties", is_rule},
         {"default", is_anything},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
@@ -96,9 +97,11 @@ int schema_check_keywords(const json_t *schema, struct error *err)
     json_t *value;
     json_object_foreach((json_t *)schema, key, value)
     {
-        bool is_schema = strcmp(key, "items") == 0 || (strcmp(key, "additionalProperties") == 0 && json_is_object(value));
+        bool is_schema =
+            strcmp(key, "items") == 0 || (strcmp(key, "additionalProperties") == 0 && json_is_object(value));
         if (!is_keyword_value(key, value))
-            return error_set(err, ERROR_UNSUPPORTED, NULL, "schema keyword \"%s\" or its value is not understood", key);
+            return error_set(err, ERROR_UNSUPPORTED, NULL,
+                             "schema keyword \"%s\" or its value is not understood", key);
         if (is_schema && schema_check_keywords(value, err) < 0)
             return error_context(err, "%s", key);
         if (strcmp(key, "properties") == 0 && check_properties(value, err) < 0)

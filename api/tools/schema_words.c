@@ -101,9 +101,10 @@ static void append_allowed(struct buffer *out, const json_t *schema)
 // What came, without its own words.
 static void append_found(struct buffer *out, const json_t *value)
 {
-    static const char *const kinds[] = {[JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
-                                        [JSON_INTEGER] = "an integer", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
-                                        [JSON_FALSE] = "false", [JSON_NULL] = "null"};
+    static const char *const kinds[] = {
+        [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "an integer", [JSON_REAL] = "a number",  [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false",        [JSON_NULL] = "null"};
     if (json_is_integer(value))
         buffer_format(out, "%lld", json_integer_value(value));
     else if (json_is_real(value))
@@ -164,5 +165,7 @@ int schema_fail_unknown(const char *name, const struct schema_place *at, struct 
     json_object_foreach(json_object_get(at->schema, "properties"), key, ignored)
         buffer_format(&names, "%s%s", names.len ? ", " : "", key);
     error_set(err, ERROR_INVALID, NULL, "unknown argument %s", place);
-    return error_hint(err, names.len ? "leave it out; accepted are: %s" : "leave it out: there are no arguments%s", buffer_text(&names));
+    return error_hint(err,
+                      names.len ? "leave it out; accepted are: %s" : "leave it out: there are no arguments%s",
+                      buffer_text(&names));
 }
