@@ -238,6 +238,19 @@ static void start_from(const struct record_meta *from, struct record_meta *to)
     to->resource_version = 0;
 }
 
+// Finalizers that stay keep their places; new ones come last.
+static void keep_order(const struct text_list *before, struct text_list *list)
+{
+    struct text_list ordered = {0};
+    for (size_t i = 0; i < before->count; i++)
+        if (text_list_has(list, before->items[i]))
+            text_list_add(&ordered, before->items[i]);
+    for (size_t i = 0; i < list->count; i++)
+        text_list_add(&ordered, list->items[i]);
+    text_list_clear(list);
+    *list = ordered;
+}
+
 int record_meta_from_json(struct record *record, const json_t *metadata, json_t *causes, struct error *err)
 {
     struct record_meta meta;
@@ -248,6 +261,7 @@ int record_meta_from_json(struct record *record, const json_t *metadata, json_t 
         fields_clear(&record_meta_table, &meta);
         return -1;
     }
+    keep_order(&record->meta.finalizers, &meta.finalizers);
     fields_clear(&record_meta_table, &record->meta);
     record->meta = meta;
     return 0;

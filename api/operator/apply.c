@@ -220,13 +220,21 @@ int apply_merge(const struct call *call, const struct record *current, struct ap
     return 0;
 }
 
+static bool has_printed_metadata(const struct record *before, const struct call *call)
+{
+    const json_t *metadata = json_object_get(call->body, "metadata"), *given = json_object_get(metadata, "managedFields");
+    const char *version = json_get_text(metadata, "resourceVersion");
+    if (!json_array_size(before->meta.managed_fields)) // none to print: the version tells
+        return !given && version && *version;          // it was found current
+    return given && json_equal(given, before->meta.managed_fields);
+}
+
 // What the server printed of the object as it is, managedFields and all, asks for nothing: nobody takes anything over.
 static bool is_as_printed(const struct record *record, const struct record *before, const struct call *call)
 {
-    const json_t *given = json_object_get(json_object_get(call->body, "metadata"), "managedFields");
     CLEANUP_JSON json_t *old = record_owned_json(before);
     CLEANUP_JSON json_t *new = record_owned_json(record);
-    return json_array_size(given) && json_equal(given, before->meta.managed_fields) && json_equal(old, new);
+    return has_printed_metadata(before, call) && json_equal(old, new);
 }
 
 void apply_own(struct record *record, const struct record *before, const struct applied *applied, const struct call *call,

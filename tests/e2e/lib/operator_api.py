@@ -1,0 +1,39 @@
+"""The operator API as a plain client sees it: one connection to the Unix socket, JSON in and out."""
+import http.client
+import json
+import os
+import socket
+from urllib.parse import urlencode
+
+KINDS = "/apis/chat2shell.dev/v1"
+MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
+APPLY, JSON = "application/apply-patch+yaml", "application/json"
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=60)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(self.path)
+
+
+class OperatorApi:
+    def __init__(self, daemon):
+        self.connection = UnixConnection(os.path.join(daemon.dir, "data/state/operator.sock"))
+
+    def call(self, method, path, body=None, content_type=JSON, headers=None, **query):
+        """(status, answer, warnings)"""
+        whole = path + ("?" + urlencode(query) if query else "")
+        text = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+        head = {**({"Content-Type": content_type} if body is not None else {}), **(headers or {})}
+        self.connection.request(method, whole, text, head)
+        response = self.connection.getresponse()
+        bytes_read = response.read()
+        return response.status, json.loads(bytes_read) if bytes_read else None, response.getheader("Warning", "")
+
+    def close(self):
+        self.connection.close()
