@@ -29,7 +29,7 @@ class Skip(Exception):
 
 
 def test(function):
-    """Registers a test; its name is a sentence."""
+    """Registers a test; its name is a sentence. What it returns, if anything, is told beside the ok."""
     TESTS.append(function)
     return function
 
@@ -48,8 +48,8 @@ def run_all():
     for function in TESTS:
         name = function.__name__
         try:
-            function()
-            print(f"ok {name}", flush=True)
+            figures = function()
+            print(f"ok {name}" + (f": {figures}" if figures else ""), flush=True)
         except Skip as why:
             print(f"skip {name}: {why}", flush=True)
         except Exception as why:  # noqa: BLE001 - a test must not end the others
