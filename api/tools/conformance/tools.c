@@ -1,6 +1,7 @@
 #include "api/tools/conformance/conformance.h"
 #include "controller/base/memory.h"
 #include "controller/embedded.h"
+#include <stdio.h>
 #include <string.h>
 
 #define PROGRESS_STEPS 3
@@ -50,11 +51,19 @@ static void answer_fixed(struct tool_call *call)
     tool_answer_result(call, read_result(call->tool->name));
 }
 
+static void describe_step(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret)
+{
+    (void)waited_ms;
+    snprintf(ret->message, sizeof(ret->message), "step %d of %d", call->result, PROGRESS_STEPS);
+}
+
 static void go_on(void *arg);
 
 static void wait_step(struct tool_call *call)
 {
     call->result++;
+    if (call->news)
+        call->news(call->arg);
     loop_after(call->world->loop, PROGRESS_STEP_MS, go_on, call);
 }
 
@@ -75,6 +84,7 @@ static void go_on(void *arg) // loop thread
 
 static void run_with_progress(struct tool_call *call)
 {
+    call->describe = describe_step;
     call->result = 0;
     wait_step(call);
 }
