@@ -20,13 +20,14 @@ static void run_request(struct mcp_call *call)
 }
 
 // ---- cancelling -------------------------------------------------------------------------------------------
-static void cancel_call(void *arg) // loop thread; holds a reference
+// Loop thread; holds a reference. A call that is being started right now is cancelled once it is.
+static void cancel_call(void *arg)
 {
     struct mcp_call *call = arg;
     struct mcp_exchange *exchange = call->exchange;
     pthread_mutex_lock(&exchange->lock);
     call->is_cancelled |= !call->is_done;
-    bool is_live = !call->is_done;
+    bool is_live = call->is_started && !call->is_done;
     pthread_mutex_unlock(&exchange->lock);
     if (is_live)
         tool_call_cancel(&call->tool);
@@ -53,6 +54,18 @@ static void take_notification(struct mcp_call *call)
     mcp_call_nothing(call); // also where there is nothing to cancel
 }
 
+static void note_started(struct mcp_call *call)
+{
+    pthread_mutex_lock(&call->exchange->lock);
+    call->is_started = true;
+    bool was_cancelled = call->is_cancelled && !call->is_done;
+    pthread_mutex_unlock(&call->exchange->lock);
+    if (!was_cancelled)
+        return;
+    keep_call(&call->in_flight);
+    loop_post(call->exchange->server->world->loop, cancel_call, call);
+}
+
 void mcp_call_run_tool(struct mcp_call *call, const struct tool *tool, json_t *arguments, tool_finish_fn finish)
 {
     struct mcp_exchange *exchange = call->exchange;
@@ -68,10 +81,12 @@ void mcp_call_run_tool(struct mcp_call *call, const struct tool *tool, json_t *a
         mcp_watch_call(call);
     call->has_tool = true;
     call->is_tracked = !is_at_once && call->era == MCP_LEGACY;
+    if (call->is_tracked)
+        in_flight_add(&server->in_flight, &call->in_flight, exchange->caller.principal, call->message.id_text);
     tool_call_start(&call->tool, server->world, &server->catalogue, &server->gate, tool, exchange->caller.principal, exchange->asker,
                     arguments, finish, call);
     if (call->is_tracked)
-        in_flight_add(&server->in_flight, &call->in_flight, exchange->caller.principal, call->message.id_text);
+        note_started(call);
     mcp_exchange_release(exchange);
 }
 

@@ -38,6 +38,7 @@ struct mcp_call {
     struct in_flight_entry in_flight;
     struct progress progress; // loop thread
     bool has_begun;           // loop thread: its tool runs
+    bool is_started;   // exchange->lock: its tool is the loop's from now on
     bool is_done;      // exchange->lock: it has its answer
     bool is_cancelled; // exchange->lock: its client said so, and takes no answer
     char *answer; // JSON text; NULL until answered, and for what gets none

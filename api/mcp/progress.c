@@ -4,10 +4,8 @@
 int64_t progress_due_ms(const struct progress *progress)
 {
     int64_t next_ms = progress->next_ms ? progress->next_ms : PROGRESS_FIRST_MS;
-    if (!progress->has_news)
-        return next_ms;
-    int64_t news_ms = progress->said_ms ? progress->said_ms + PROGRESS_NEWS_MS : PROGRESS_FIRST_MS;
-    return news_ms < next_ms ? news_ms : next_ms;
+    int64_t soonest_ms = progress->said_ms ? progress->said_ms + PROGRESS_PAUSE_MS : PROGRESS_FIRST_MS;
+    return progress->has_news || next_ms < soonest_ms ? soonest_ms : next_ms;
 }
 
 static void plan_next(struct progress *progress, int64_t waited_ms)

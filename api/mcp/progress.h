@@ -4,7 +4,7 @@
 #include "api/tools/tools.h"
 
 #define PROGRESS_FIRST_MS 1000
-#define PROGRESS_NEWS_MS 1000          // between two messages
+#define PROGRESS_PAUSE_MS 1000          // at least, between two messages
 #define PROGRESS_GAP_MAX_MS (20 * 1000) // without news: after 1, 2, 4, … s, then every 20 s
 
 struct progress { // of one call; zeroed at birth. Times since the call began.
