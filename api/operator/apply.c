@@ -10,12 +10,14 @@
 // kubectl's own notes of client-side applies. Who moves to server-side applies under its name takes the fields along that
 // these notes have, and keeps the notes right, so that there is a way back.
 #define MANAGER_KUBECTL "kubectl"
+#define NOTES_MAX_BYTES (128 * 1024)
 #define ANNOTATION_LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
 
 void applied_clear(struct applied *applied)
 {
     json_decref(applied->object);
     json_decref(applied->set);
+    free(applied->notes);
     *applied = (struct applied){0};
 }
 
@@ -117,19 +119,25 @@ static json_t *notes_to_write(const json_t *body)
     return notes;
 }
 
-static void renew_notes(const struct call *call, const struct record *current, json_t *object)
+static char *renew_notes(const struct call *call, const struct record *current, const json_t *object)
 {
     const char *text = text_map_get(&current->meta.annotations, ANNOTATION_LAST_APPLIED);
-    json_t *annotations = json_object_get(json_object_get(object, "metadata"), "annotations");
+    const json_t *annotations = json_object_get(json_object_get(object, "metadata"), "annotations");
     CLEANUP_JSON json_t *old = NULL;
     if (!text || strcmp(call->manager, MANAGER_KUBECTL) != 0 || !json_object_get(annotations, ANNOTATION_LAST_APPLIED))
-        return;
+        return NULL;
     CLEANUP_JSON json_t *notes = notes_to_write(call->body);
     if (json_parse(text, strlen(text), &old, NULL) == 0 && json_equal(old, notes))
-        return;
+        return NULL;
     CLEANUP_FREE char *words = json_dumps(notes, JSON_COMPACT | JSON_SORT_KEYS);
-    CLEANUP_FREE char *line = mem_format("%s\n", words);
-    json_object_set_new(annotations, ANNOTATION_LAST_APPLIED, json_from_text(line));
+    return mem_format("%s\n", words);
+}
+
+// Behind the accounts of who owns what: the notes stay whose they are. Notes that are too long go.
+static void write_notes(struct record *record, const char *notes)
+{
+    if (notes)
+        text_map_set(&record->meta.annotations, ANNOTATION_LAST_APPLIED, strlen(notes) <= NOTES_MAX_BYTES ? notes : NULL);
 }
 
 // ---- merging
@@ -216,7 +224,7 @@ int apply_merge(const struct call *call, const struct record *current, struct ap
     if (check_appliers(others, err) < 0 || check_conflicts(call, current, live, others, merged, causes, err) < 0)
         return -1;
     *ret = (struct applied){.object = build_object(call->body, merged), .set = json_incref(set)};
-    renew_notes(call, current, ret->object);
+    ret->notes = renew_notes(call, current, ret->object);
     return 0;
 }
 
@@ -245,4 +253,5 @@ void apply_own(struct record *record, const struct record *before, const struct 
     if (!json_array_size(before->meta.managed_fields))
         record_touch_managed(record, NULL, MANAGER_BEFORE_FIRST, before->meta.created_at);
     record_apply_managed(record, before, call->manager, applied->set, now);
+    write_notes(record, applied->notes);
 }

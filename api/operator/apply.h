@@ -9,6 +9,7 @@
 struct applied {
     json_t *object; // the merged object, for body_read
     json_t *set;    // what the applier owns from now on
+    char *notes;    // kubectl's notes of client-side applies as they must be now; NULL: as they are
 };
 void applied_clear(struct applied *applied);
 // A new object. `set` of the configuration alone.

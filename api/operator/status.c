@@ -21,6 +21,20 @@ static const char *reason_of_status(int http_status, const char *fallback)
     return fallback;
 }
 
+// kubectl shows the causes of a 422 and not its message: a failure that has no causes becomes one. "spec.driver: …" is
+// about that field, everything else about the request.
+static json_t *causes_of(int status, const struct error *err, const struct status_about *about)
+{
+    size_t len = strspn(err->message, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.");
+    bool has_field = len && strncmp(err->message + len, ": ", 2) == 0;
+    if (json_array_size(about->causes))
+        return json_deep_copy(about->causes);
+    if (status != 422)
+        return NULL;
+    return json_pack("[{s:o, s:o, s:s}]", "field", has_field ? json_from_bytes(err->message, len) : json_string("request"), "message",
+                     json_from_text(has_field ? err->message + len + 2 : err->message), "reason", CAUSE_INVALID);
+}
+
 static json_t *details_to_json(int status, const struct error *err, const struct status_about *about)
 {
     json_t *details = json_object();
@@ -30,8 +44,9 @@ static json_t *details_to_json(int status, const struct error *err, const struct
         json_set_text(details, "kind", status == 422 && about->kind_name ? about->kind_name : about->kind);
     }
     json_set_text(details, "code", error_meaning(err->code)->name); // finer than the reason
-    if (json_array_size(about->causes))
-        json_object_set_new(details, "causes", json_deep_copy(about->causes));
+    json_t *causes = causes_of(status, err, about);
+    if (causes)
+        json_object_set_new(details, "causes", causes);
     if (err->hint[0])
         json_object_set_new(details, "hint", json_from_text(err->hint));
     return details;
