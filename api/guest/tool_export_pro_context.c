@@ -262,6 +262,8 @@ static int run(struct tool_call *call, struct error *err)
         add_bridge(&export, dir);
     add_files(&export);
     add_skipped(&export);
+    if (atomic_load(call->is_cancelled)) // half a bundle would stand in the place of a whole one
+        return guest_tool_fail(err, NULL, "the request was cancelled");
     CLEANUP_TEXT_FILE_LOCK struct text_file_lock lock = text_file_lock(BRIDGE_CONTEXT);
     if (bridge_replace(dir, BRIDGE_CONTEXT, buffer_text(&export.bundle.text), export.bundle.text.len, err) <
         0)
