@@ -7,7 +7,7 @@
 
 #define MAGIC "k8s\0"
 #define MAGIC_SIZE 4
-#define FIELD_SIZE_MAX (64 * 1024)
+#define BODY_SIZE_MAX (64 * 1024)
 
 struct bytes {
     const unsigned char *at;
@@ -25,7 +25,15 @@ static const struct message_row resource_rows[] = {
 static const struct message_row path_rows[] = {{1, "path"}, {2, "verb"}, {0}};
 static const struct message_row spec_rows[] = {
     {1, "resourceAttributes", resource_rows}, {2, "nonResourceAttributes", path_rows}, {0}};
-static const struct message_row review_rows[] = {{2, "spec", spec_rows}, {0}};
+static const struct message_row rules_spec_rows[] = {{1, "namespace"}, {0}};
+static const struct message_row type_rows[] = {{1, "apiVersion"}, {2, "kind"}, {0}};
+static const struct {
+    const char *kind;
+    const struct message_row rows[2];
+} reviews[] = {
+    {"SelfSubjectAccessReview", {{2, "spec", spec_rows}, {0}}},
+    {"SelfSubjectRulesReview", {{2, "spec", rules_spec_rows}, {0}}},
+};
 
 static bool take_varint(struct bytes *from, uint64_t *ret)
 {
@@ -94,25 +102,36 @@ static bool read_message(struct bytes from, const struct message_row *rows, json
     return true;
 }
 
-static bool find_raw(struct bytes envelope, struct bytes *ret)
+static const struct message_row *rows_of(const char *kind)
 {
+    for (size_t i = 0; kind && i < ARRAY_LEN(reviews); i++)
+        if (strcmp(reviews[i].kind, kind) == 0)
+            return reviews[i].rows;
+    return NULL;
+}
+
+// The envelope: what the object is (1) and its bytes (2).
+static bool read_envelope(struct bytes envelope, json_t *review)
+{
+    CLEANUP_JSON json_t *type = json_object();
+    struct bytes raw = {0};
     while (envelope.len) {
         unsigned number;
         struct bytes value;
-        if (!take_field(&envelope, &number, &value))
+        if (!take_field(&envelope, &number, &value) || (number == 1 && !read_message(value, type_rows, type)))
             return false;
-        if (number == 2 && value.at)
-            *ret = value;
+        if (number == 2)
+            raw = value;
     }
-    return true;
+    const struct message_row *rows = rows_of(json_get_text(type, "kind"));
+    return rows && read_message(raw, rows, review);
 }
 
 int review_body_read(const char *text, size_t len, json_t **ret, struct error *err)
 {
-    struct bytes envelope = {(const unsigned char *)text + MAGIC_SIZE, len - MAGIC_SIZE}, raw = {0};
     CLEANUP_JSON json_t *review = json_object();
-    if (len < MAGIC_SIZE || len > FIELD_SIZE_MAX || memcmp(text, MAGIC, MAGIC_SIZE) != 0 ||
-        !find_raw(envelope, &raw) || !read_message(raw, review_rows, review))
+    if (len < MAGIC_SIZE || len > BODY_SIZE_MAX || memcmp(text, MAGIC, MAGIC_SIZE) != 0 ||
+        !read_envelope((struct bytes){(const unsigned char *)text + MAGIC_SIZE, len - MAGIC_SIZE}, review))
         return error_set(err, ERROR_INVALID, "send it as JSON",
                          "the body is not a review in Kubernetes' protobuf form");
     *ret = TAKE_PTR(review);
