@@ -1,3 +1,4 @@
+#include "controller/metrics.h"
 #include "controller/runner.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
@@ -106,7 +107,11 @@ static enum reconcile_verdict reconcile(struct runner *runner, const char *key,
         error_set(err, ERROR_INTERNAL, NULL, "fault point");
         return RECONCILE_FAILED;
     }
+    static const char *const results[] = {
+        [RECONCILE_DONE] = "done", [RECONCILE_AFTER] = "later", [RECONCILE_FAILED] = "failed"};
+    int64_t began_us = boot_time_us();
     enum reconcile_verdict verdict = reconciler->reconcile(reconciler->arg, key, outcome, err);
+    metrics_time(METRIC_RECONCILE, reconciler->name, results[verdict], boot_time_us() - began_us);
     if (verdict == RECONCILE_FAILED && err->code == ERROR_NONE)
         error_set(err, ERROR_INTERNAL, NULL, "failed without a reason");
     return verdict;

@@ -1,6 +1,7 @@
 #include "reconcilers/effects.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
+#include "controller/metrics.h"
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
@@ -11,7 +12,14 @@ static const int slots[EFFECT_KIND_COUNT] = {
     [EFFECT_PUBLISH] = 16, [EFFECT_UNPUBLISH] = 16, [EFFECT_PROBE] = 8,
 };
 
+// As /metrics names them.
+static const char *const commands[EFFECT_KIND_COUNT] = {
+    [EFFECT_CREATE] = "create",   [EFFECT_REMOVE] = "remove",       [EFFECT_SESSION] = "session", [EFFECT_BUNDLE] = "bundle",
+    [EFFECT_PUBLISH] = "publish", [EFFECT_UNPUBLISH] = "unpublish", [EFFECT_PROBE] = "probe",
+};
+
 struct effect {
+    int64_t began_us;
     struct effects *effects;
     struct effect *next;
     enum effect_kind kind;
@@ -123,7 +131,7 @@ struct effect *effects_begin(struct effects *effects, enum effect_kind kind, enu
     }
     effect = mem_alloc(sizeof(*effect));
     *effect = (struct effect){.effects = effects, .next = effects->list, .kind = kind, .record_kind = record_kind,
-                              .uid = mem_strdup(uid), .state = EFFECT_RUNNING};
+                              .uid = mem_strdup(uid), .state = EFFECT_RUNNING, .began_us = boot_time_us()};
     effects->list = effect;
     effects->running[kind]++;
 out:
@@ -149,6 +157,7 @@ static void wake(struct manager *manager, struct waiting *list)
 void effect_end(struct effect *effect, int result, const struct error *err, void *payload, void (*free_payload)(void *))
 {
     struct effects *effects = effect->effects;
+    metrics_time(METRIC_DRIVER_CALL, commands[effect->kind], result < 0 ? "failed" : "ok", boot_time_us() - effect->began_us);
     pthread_mutex_lock(&effects->lock);
     assert(effect->state == EFFECT_RUNNING);
     effect->state = result < 0 ? EFFECT_FAILED : EFFECT_DONE;

@@ -2,6 +2,7 @@
 // whoever sends or takes too slowly. The library's own timeout only sees silence, not a client that drips a
 // byte now and then.
 #include "api/http/internal.h"
+#include "controller/metrics.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "controller/base/socket.h"
@@ -135,6 +136,11 @@ void http_sweep_stop(void *arg)
 // ---- coming and going -------------------------------------------------------------------------------------
 // One client that opens connections and leaves them must not lock the others out: the newcomer stays, and
 // whoever stands still the longest goes. Those that wait for a handler's answer stay.
+static const char *listener_word(const struct http_server *server)
+{
+    return server->options.has_peer ? "unix" : "tcp";
+}
+
 static void connection_started(struct http_server *server, struct MHD_Connection *mhd, void **context)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -146,6 +152,7 @@ static void connection_started(struct http_server *server, struct MHD_Connection
     connection->number = atomic_fetch_add(&last_number, 1) + 1;
     connection->deadline_ms = http_server_now_ms(server) + HTTP_HEAD_MS;
     *context = connection;
+    metrics_move(METRIC_CONNECTIONS, listener_word(server), 1);
     pthread_mutex_lock(&server->lock);
     enter(server, connection);
     struct http_connection *longest = TAILQ_FIRST(&server->waiting);
@@ -160,6 +167,7 @@ static void connection_closed(struct http_server *server, void **context)
     *context = NULL;
     if (!connection)
         return;
+    metrics_move(METRIC_CONNECTIONS, listener_word(server), -1);
     pthread_mutex_lock(&server->lock);
     server->connection_count--;
     leave(server, connection);

@@ -47,6 +47,7 @@ static const struct route routes[] = {
     {"GET", "/openapi/v3/api/v1", openapi_document, BODY_NONE},
     {"GET", "/openapi/v3/apis/" API_GROUP "/" API_VERSION, openapi_document, BODY_NONE},
     {"GET", "/openapi/v3/apis/authorization.k8s.io/v1", openapi_document, BODY_NONE},
+    {"GET", "/metrics", metrics_show, BODY_NONE},
     {"GET", "/livez", health_show, BODY_NONE},
     {"GET", "/readyz", health_show, BODY_NONE},
     {"GET", "/healthz", health_show, BODY_NONE},

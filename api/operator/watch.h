@@ -71,6 +71,8 @@ bool watch_ring_next(const struct watch_ring *ring, int64_t position, struct wat
 struct watcher {
     struct watcher *next; // the hub's list
     struct watch_hub *hub;
+    // Guarded by hub->lock; apart from the other flags, so that no access to those touches these.
+    int is_gone, is_writable;
     struct http_stream *stream;
     struct collection_query query; // owned
     int64_t position;
@@ -88,8 +90,6 @@ struct watcher {
     bool is_blocked;
     bool is_ending; // closed once `line` is sent
     bool is_ended;
-    // Guarded by hub->lock:
-    bool is_gone, is_writable;
 };
 struct watcher *watcher_new(struct watch_hub *hub,
                             struct collection_query *query); // query: its selectors are taken
@@ -109,11 +109,12 @@ struct watch_hub {
     pthread_t thread;
     struct store_subscription *subscription;
     struct loop_timer *timer; // loop thread only
+    bool has_thread;          // its owner only
     pthread_mutex_t lock;     // guards all below, and the two flags of each watcher
     pthread_cond_t changed;
     struct watcher *arrivals;
     size_t count; // arrivals included
-    bool is_dirty[FEED_COUNT], is_poked, is_stopping, has_thread;
+    bool is_dirty[FEED_COUNT], is_poked, is_stopping;
     struct boot_time armed; // when the timer fires; INT64_MAX = not armed
 };
 int watch_hub_start(struct world *world, struct watch_hub **ret, struct error *err);

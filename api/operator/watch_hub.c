@@ -56,11 +56,12 @@ static void disarm(void *arg)
     hub->timer = NULL;
 }
 
-static void mark(struct watcher *watcher, bool *flag)
+static void mark(struct watcher *watcher, int *flag)
 {
     struct watch_hub *hub = watcher->hub;
     pthread_mutex_lock(&hub->lock);
-    *flag = hub->is_poked = true;
+    *flag = true;
+    hub->is_poked = true;
     pthread_cond_signal(&hub->changed);
     pthread_mutex_unlock(&hub->lock);
 }
@@ -128,7 +129,7 @@ static void take_arrivals(struct watch_hub *hub)
 static void take_flags(struct watch_hub *hub)
 {
     for (struct watcher *at = hub->watchers; at; at = at->next) {
-        at->is_ending |= at->is_gone;
+        at->is_ending |= at->is_gone != 0;
         if (at->is_gone || at->is_writable)
             at->is_blocked =
                 false; // a client that is gone is found out by the next write, or ended by is_ending

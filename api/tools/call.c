@@ -1,6 +1,7 @@
 // A tool call's life: admission, check, run, waits, one answer.
 #include "api/tools/result.h"
 #include "api/tools/tools.h"
+#include "controller/metrics.h"
 #include "controller/base/memory.h"
 #include "controller/log.h"
 #include <assert.h>
@@ -23,6 +24,7 @@ static void answer_with(struct tool_call *call, struct tool_result result)
 {
     assert(!call->is_answered);
     call->is_answered = true;
+    metrics_count(METRIC_MCP_CALLS, call->tool->name, json_get_bool(result.value, "isError", false) ? "failed" : "ok");
     json_decref(call->arguments);
     json_decref(call->unsaved);
     record_free(call->record);

@@ -20,6 +20,13 @@ struct boot_time boot_time_now(void)
     return (struct boot_time){clock_ms(CLOCK_BOOTTIME)};
 }
 
+int64_t boot_time_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 void wall_time_format(struct wall_time time, char text[WALL_TIME_TEXT_SIZE])
 {
     time_t seconds = time.ms / 1000;

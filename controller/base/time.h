@@ -13,6 +13,7 @@ struct boot_time {
 
 struct wall_time wall_time_now(void);
 struct boot_time boot_time_now(void);
+int64_t boot_time_us(void); // the same clock, for measuring short times
 // RFC 3339 in UTC with seconds, as Kubernetes writes metadata times: "2026-11-29T18:12:59Z".
 #define WALL_TIME_TEXT_SIZE 32
 void wall_time_format(struct wall_time time, char text[WALL_TIME_TEXT_SIZE]);

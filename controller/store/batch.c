@@ -4,6 +4,7 @@
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "controller/fault.h"
+#include "controller/metrics.h"
 #include <assert.h>
 
 static void fail_request(struct store_request *request, const struct error *why)
@@ -144,7 +145,10 @@ void batch_run(struct store *store, bool is_flush)
                           .now = clock_wall(store->clock),
                           .revision = atomic_load(&store->revision),
                           .is_low_on_disk = disk_is_low(&store->disk)};
-    if (transact(&tx, &taken, is_flush, &err) < 0) {
+    int64_t began_us = boot_time_us();
+    int result = transact(&tx, &taken, is_flush, &err);
+    metrics_time(METRIC_STORE_WRITE, result < 0 ? "failed" : "ok", NULL, boot_time_us() - began_us);
+    if (result < 0) {
         changes_truncate(&tx.changes, 0);
         fail_all(&taken, &err);
     }

@@ -121,6 +121,7 @@ struct lane_call {
     char *sandbox_uid, *name, *session_id;
     json_t *arguments;
     int64_t yield_ms, deadline_ms;
+    int64_t entered_us; // boot time, for /metrics
     struct boot_time yield_until;
     struct bash_session *session;
     struct loop_timer *timer;

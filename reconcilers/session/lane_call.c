@@ -1,5 +1,6 @@
 // One call's life: entering a lane, its turn, its exchanges with the tool server, its deadline, its one end.
 #include "reconcilers/session/lane.h"
+#include "controller/metrics.h"
 #include "controller/base/memory.h"
 #include <assert.h>
 #include <stddef.h>
@@ -144,6 +145,7 @@ static void enter(struct lane_call *call, struct lane *lane)
     TAILQ_INSERT_TAIL(&lane->calls, call, link);
     call_arm(call, call->deadline_ms);
     if (call->kind->takes_turn) {
+        call->entered_us = boot_time_us();
         fair_push(&lane->turns, &call->place);
         lane_pump(lane);
     } else {
@@ -259,6 +261,7 @@ void lane_pump(struct lane *lane)
     while (!lane->turn && lane->state == LANE_OPEN && (item = fair_pop(&lane->turns))) {
         struct lane_call *call = CALL_OF(item, place);
         fair_leave(&lane->turns, item);
+        metrics_time(METRIC_LANE_WAIT, NULL, NULL, boot_time_us() - call->entered_us);
         if (atomic_load(&call->interest) != CALLER_LEFT) // else `leave` is on its way: it is not run
             call->kind->start(call);                     // takes the turn, or ends this call
     }
