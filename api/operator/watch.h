@@ -107,6 +107,7 @@ struct watch_hub {
     struct watcher *watchers;
     size_t watching[FEED_COUNT];
     pthread_t thread;
+    bool has_thread; // whoever starts and ends it
     struct store_subscription *subscription;
     struct loop_timer *timer; // loop thread only
     bool has_thread;          // its owner only
