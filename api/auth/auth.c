@@ -139,6 +139,11 @@ bool auth_check(struct auth *auth, struct http_request *request, struct http_ref
     return is_known;
 }
 
+bool auth_is_still_good(struct auth *auth, const struct caller *caller)
+{
+    return !caller->token_id || token_set_has(auth->tokens, caller->token_id);
+}
+
 // ---- life -----------------------------------------------------------------------------------------------------
 static void say_what_is_odd(const struct auth *auth)
 {

@@ -30,6 +30,9 @@ bool auth_is_on(const struct auth *auth); // NULL: nobody is asked
 
 // HTTP thread, in check_head. True: go on; the caller is kept with the request where one was asked for. False: *refusal.
 bool auth_check(struct auth *auth, struct http_request *request, struct http_refusal *refusal);
+// Later: whether the caller's token was revoked since. True for every caller without one.
+bool auth_is_still_good(struct auth *auth, const struct caller *caller);
+const char *auth_challenge_invalid(const struct auth *auth); // lives as long as auth
 // The value of WWW-Authenticate for a caller who lacks one scope. Lives as long as auth.
 const char *auth_challenge_scope(const struct auth *auth, enum auth_scope scope);
 // The protected-resource metadata, where this path has them: JSON, lives as long as auth. NULL: nothing is there.

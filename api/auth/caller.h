@@ -4,6 +4,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum auth_scope { // bits; what a tool needs is a column of api/tools/table.c
     SCOPE_NONE = 0,
@@ -16,6 +17,7 @@ enum auth_scope { // bits; what a tool needs is a column of api/tools/table.c
 struct caller {
     char principal[CALLER_PRINCIPAL_SIZE]; // "mcp", "mcp:token:NAME", "mcp:oauth:SUBJECT"
     unsigned scopes;
+    int64_t token_id; // of a static token, to see whether it was revoked; 0: it showed none
 };
 #define CALLER_ANYBODY {.principal = "mcp", .scopes = SCOPE_ALL}
 

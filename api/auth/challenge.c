@@ -73,6 +73,11 @@ const char *auth_challenge_scope(const struct auth *auth, enum auth_scope scope)
     return text ? text : auth->challenge;
 }
 
+const char *auth_challenge_invalid(const struct auth *auth)
+{
+    return auth->challenge_invalid;
+}
+
 const char *auth_metadata(const struct auth *auth, const char *path)
 {
     size_t len = strlen(AUTH_METADATA_PATH);

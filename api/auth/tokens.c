@@ -22,6 +22,8 @@ struct token_set {
     struct entry *entries;
     size_t count;
     struct loop_timer *flush; // set while a use is unwritten
+    void (*removed)(void *arg, int64_t id);
+    void *removed_arg;
 };
 
 // ---- entries ----------------------------------------------------------------------------------------------------
@@ -49,9 +51,30 @@ void token_set_remove(struct token_set *set, const char *name)
     while (i < set->count && strcmp(set->entries[i].row.name, name) != 0)
         i++;
     if (i < set->count) {
+        int64_t id = set->entries[i].row.id;
         memmove(&set->entries[i], &set->entries[i + 1], (set->count - i - 1) * sizeof(set->entries[0]));
         set->count--;
+        if (set->removed)
+            set->removed(set->removed_arg, id);
     }
+    pthread_mutex_unlock(&set->lock);
+}
+
+bool token_set_has(struct token_set *set, int64_t id)
+{
+    bool has = false;
+    pthread_mutex_lock(&set->lock);
+    for (size_t i = 0; i < set->count; i++)
+        has |= set->entries[i].row.id == id;
+    pthread_mutex_unlock(&set->lock);
+    return has;
+}
+
+void token_set_on_removed(struct token_set *set, void (*fn)(void *arg, int64_t id), void *arg)
+{
+    pthread_mutex_lock(&set->lock);
+    set->removed = fn;
+    set->removed_arg = arg;
     pthread_mutex_unlock(&set->lock);
 }
 
@@ -159,6 +182,7 @@ enum token_verdict token_set_check(struct token_set *set, const char *token, str
     if (verdict == TOKEN_GOOD) {
         book_use(set, entry, now);
         ret->scopes = entry->scopes;
+        ret->token_id = entry->row.id;
         snprintf(ret->principal, sizeof(ret->principal), "mcp:token:%s", entry->row.name);
     }
     pthread_mutex_unlock(&set->lock);

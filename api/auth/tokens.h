@@ -24,3 +24,7 @@ void token_set_list(struct token_set *set, struct store_token **ret, size_t *ret
 // After the commit of tx_add_token and tx_remove_token.
 void token_set_add(struct token_set *set, const struct store_token *token);
 void token_set_remove(struct token_set *set, const char *name);
+bool token_set_has(struct token_set *set, int64_t id);
+// Who wants to know of each removal, on the thread that removes and inside the lock: it must not use the set. NULL: nobody any
+// more; fn does not run when this has returned.
+void token_set_on_removed(struct token_set *set, void (*fn)(void *arg, int64_t id), void *arg);

@@ -118,6 +118,7 @@ static void respond_in_one(struct mcp_exchange *exchange)
 static void respond(void *arg)
 {
     struct mcp_exchange *exchange = arg;
+    mcp_callers_remove(exchange);
     struct event_stream *stream = exchange->watch ? mcp_watch_end(exchange) : NULL;
     if (stream) {
         size_t len = 0;
@@ -169,6 +170,12 @@ static void put_answer(struct mcp_call *call, int http_status, char *answer, siz
         free(answer);
         answer = exchange->takes_events ? NULL : make_cancelled(call, &len);
         http_status = 200;
+    }
+    if (call->is_revoked) {
+        free(answer);
+        answer = jsonrpc_error_text(call->message.id_text, JSONRPC_INVALID_REQUEST, MCP_REVOKED_TEXT, NULL, &len);
+        http_status = 401;
+        exchange->challenge = exchange->is_batch ? NULL : exchange->server->challenge_invalid;
     }
     call->answer = answer;
     call->answer_len = answer ? len : 0;

@@ -171,6 +171,16 @@ static void start_batch(struct mcp_exchange *exchange)
     mcp_exchange_release(exchange);
 }
 
+static void run_all(struct mcp_exchange *exchange)
+{
+    if (json_is_array(exchange->text.value)) {
+        start_batch(exchange);
+        return;
+    }
+    jsonrpc_classify(exchange->text.value, &exchange->text.raws[0], &exchange->calls[0].message);
+    run_message(&exchange->calls[0]);
+}
+
 static void refuse_text(struct http_request *request, struct jsonrpc_refusal *refusal)
 {
     size_t len;
@@ -179,10 +189,25 @@ static void refuse_text(struct http_request *request, struct jsonrpc_refusal *re
     mcp_refuse_text(request, 400, text, len);
 }
 
+static void refuse_revoked(struct mcp_server *server, struct http_request *request)
+{
+    size_t len;
+    char *text = jsonrpc_error_text(NULL, JSONRPC_INVALID_REQUEST, MCP_REVOKED_TEXT, NULL, &len);
+    const struct http_reply reply = {.status = 401,
+                                     .content_type = "application/json",
+                                     .headers = {{"WWW-Authenticate", server->challenge_invalid}}};
+    http_respond(request, &reply, text, len);
+}
+
 void mcp_exchange_start(struct mcp_server *server, struct http_request *request)
 {
     size_t len;
     const char *bytes = http_request_body(request, &len);
+    const struct caller *caller = http_request_kept(request);
+    if (caller && !auth_is_still_good(server->front.auth, caller)) { // while the body came in
+        refuse_revoked(server, request);
+        return;
+    }
     struct jsonrpc_text text;
     struct jsonrpc_refusal refusal;
     if (jsonrpc_text_read(bytes, len, &text, &refusal) < 0) {
@@ -192,10 +217,12 @@ void mcp_exchange_start(struct mcp_server *server, struct http_request *request)
     http_request_drop_body(request);
     struct mcp_exchange *exchange = exchange_new(server, request, &text);
     http_request_on_gone(request, mcp_exchange_gone, exchange);
-    if (json_is_array(exchange->text.value)) {
-        start_batch(exchange);
+    bool has_token = exchange->caller.token_id != 0;
+    if (has_token)
+        mcp_exchange_hold(exchange);
+    run_all(exchange);
+    if (!has_token)
         return;
-    }
-    jsonrpc_classify(exchange->text.value, &exchange->text.raws[0], &exchange->calls[0].message);
-    run_message(&exchange->calls[0]);
+    mcp_callers_add(exchange);
+    mcp_exchange_release(exchange);
 }

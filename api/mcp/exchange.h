@@ -3,6 +3,7 @@
 //
 // exchange.c: what a POST asks for; answer.c: its answers; watch.c: what happens while it waits.
 #pragma once
+#include "api/mcp/callers.h"
 #include "api/mcp/front.h"
 #include "api/mcp/in_flight.h"
 #include "api/mcp/jsonrpc_text.h"
@@ -19,6 +20,8 @@ struct mcp_server {
     _Atomic int refs; // one for the owner, one an exchange
     struct mcp_front front;
     char *public_host; // NULL: none
+    char *challenge_invalid; // auth's, for as long as exchanges live; NULL: nobody is asked
+    struct mcp_callers callers;
     struct catalogue catalogue;
     struct tool_gate gate;
     struct mcp_ready ready;
@@ -41,6 +44,7 @@ struct mcp_call {
     bool is_started;   // exchange->lock: its tool is the loop's from now on
     bool is_done;      // exchange->lock: it has its answer
     bool is_cancelled; // exchange->lock: its client said so, and takes no answer
+    bool is_revoked;   // exchange->lock: its caller's token went, and it gets no other answer
     char *answer; // JSON text; NULL until answered, and for what gets none
     size_t answer_len;
 };
@@ -48,6 +52,8 @@ struct mcp_exchange {
     struct mcp_server *server;
     struct http_request *http;
     struct caller caller;
+    LIST_ENTRY(mcp_exchange) of_caller; // server->callers.lock
+    bool is_listed;                     // set before it can be answered
     uint64_t asker; // whose share of places and turns it takes: the connection's, or of whoever was recognised
     struct jsonrpc_text text; // the body
     struct mcp_headers headers;
@@ -64,6 +70,8 @@ struct mcp_exchange {
     size_t count;
     struct mcp_call calls[];
 };
+
+#define MCP_REVOKED_TEXT "the token of this request was revoked"
 
 // Handles one POST to the endpoint. The request is answered, now or later.
 void mcp_exchange_start(struct mcp_server *server, struct http_request *request);

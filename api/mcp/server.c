@@ -12,9 +12,11 @@ void mcp_server_unref(struct mcp_server *server)
         return;
     catalogue_free(&server->catalogue);
     in_flight_free(&server->in_flight);
+    mcp_callers_clear(&server->callers);
     tool_gate_clear(&server->gate);
     mcp_ready_clear(&server->ready);
     free(server->public_host);
+    free(server->challenge_invalid);
     free(server);
 }
 
@@ -67,6 +69,8 @@ static int set_front(struct mcp_server *server, struct error *err)
     if (!config->auth_modes && !config_host_is_loopback(config->host))
         return error_set(err, ERROR_REFUSED, "set CHAT2SHELL_AUTH, or CHAT2SHELL_HOST to 127.0.0.1",
                          "%s is not a loopback address, and this listener asks nobody who they are", config->host);
+    if (server->front.auth)
+        server->challenge_invalid = mem_strdup(auth_challenge_invalid(server->front.auth));
     struct config_url url = {0};
     if (config->public_url && config->public_url[0] && config_url_parse(config->public_url, &url, err) < 0)
         return -1;
@@ -96,7 +100,11 @@ static int listen_and_start(struct mcp_server *server, struct error *err)
         .error_body = error_body,
         .arg = server,
     };
-    return http_server_start(&options, &server->http, err);
+    if (http_server_start(&options, &server->http, err) < 0)
+        return -1;
+    if (server->front.auth)
+        token_set_on_removed(auth_tokens(server->front.auth), mcp_callers_revoked, server);
+    return 0;
 }
 
 int mcp_server_start(struct world *world, struct mcp_server **ret, struct error *err)
@@ -105,6 +113,7 @@ int mcp_server_start(struct world *world, struct mcp_server **ret, struct error 
     server->world = world;
     server->refs = 1;
     in_flight_init(&server->in_flight);
+    mcp_callers_init(&server->callers);
     tool_gate_init(&server->gate);
     if (catalogue_load(&server->catalogue, err) < 0) {
         mcp_server_unref(server);
@@ -123,6 +132,8 @@ void mcp_server_stop(struct mcp_server *server)
 {
     if (!server)
         return;
+    if (server->front.auth)
+        token_set_on_removed(auth_tokens(server->front.auth), NULL, NULL);
     http_server_stop(server->http);
     mcp_server_unref(server);
 }

@@ -283,6 +283,28 @@ static void a_token_ends_by_expiry_and_by_revocation_on_open_connections_too(voi
     close(fd);
 }
 
+static void a_token_that_is_revoked_while_a_body_comes_in_does_nothing(void **state)
+{
+    (void)state;
+    serve(AUTH_TOKEN, NULL);
+    CLEANUP_FREE char *token = make_token("laptop", ALL_SCOPES, 0), *header = mem_format("Authorization: Bearer %s\r\n", token);
+    CLEANUP_FREE char *text = http_client_post_text("/mcp", header, PING);
+    int fd = http_client_connect(f.port);
+    size_t head_len = strlen(text) - strlen(PING);
+    http_client_send(fd, text, head_len);
+    assert_token(token, 200); // the server goes on meanwhile, with the head of the first one read or about to be
+    poll(NULL, 0, 50);
+    token_set_remove(auth_tokens(f.world.auth), "laptop");
+    http_client_send(fd, text + head_len, strlen(PING));
+    struct http_answer answer;
+    http_client_read(fd, &answer, 5000);
+    CLEANUP_FREE char *challenge = http_answer_header(&answer, "WWW-Authenticate");
+    assert_int_equal(answer.status, 401);
+    assert_string_equal(challenge, "Bearer error=\"invalid_token\"");
+    http_answer_clear(&answer);
+    close(fd);
+}
+
 // ---- addresses ------------------------------------------------------------------------------------------------------
 static void another_address_needs_authentication(void **state)
 {
@@ -648,6 +670,7 @@ int main(void)
         TEST(each_tool_asks_for_its_scope_and_says_which_one_is_missing),
         TEST(a_refused_call_carries_the_requests_id),
         TEST(a_token_ends_by_expiry_and_by_revocation_on_open_connections_too),
+        TEST(a_token_that_is_revoked_while_a_body_comes_in_does_nothing),
         TEST(another_address_needs_authentication),
         TEST(a_server_that_should_ask_and_has_nobody_to_do_it_does_not_start),
         TEST(access_tokens_are_checked_against_a_file_and_the_server_says_where_to_get_them),
