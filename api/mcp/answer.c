@@ -137,6 +137,15 @@ void mcp_exchange_hold(struct mcp_exchange *exchange)
     pthread_mutex_unlock(&exchange->lock);
 }
 
+bool mcp_exchange_try_hold(struct mcp_exchange *exchange)
+{
+    pthread_mutex_lock(&exchange->lock);
+    bool is_waiting = exchange->pending > 0;
+    exchange->pending += is_waiting;
+    pthread_mutex_unlock(&exchange->lock);
+    return is_waiting;
+}
+
 void mcp_exchange_release(struct mcp_exchange *exchange)
 {
     struct loop *loop = exchange->server->world->loop;

@@ -87,6 +87,7 @@ void mcp_call_run_tool(struct mcp_call *call, const struct tool *tool, json_t *a
 void mcp_exchange_unref(struct mcp_exchange *exchange);
 // A hold keeps the answer from going out; the last release sends it.
 void mcp_exchange_hold(struct mcp_exchange *exchange);
+bool mcp_exchange_try_hold(struct mcp_exchange *exchange); // false: the last release was, and the answer is on its way
 void mcp_exchange_release(struct mcp_exchange *exchange);
 // An answer to what is no exchange. body: allocated, taken.
 void mcp_refuse_text(struct http_request *request, int http_status, char *body, size_t len);

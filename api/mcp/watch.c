@@ -28,7 +28,8 @@ static int64_t waited_ms(const struct mcp_exchange *exchange)
 void mcp_exchange_gone(void *arg)
 {
     struct mcp_exchange *exchange = arg;
-    mcp_exchange_hold(exchange); // the last call's end frees it
+    if (!mcp_exchange_try_hold(exchange)) // else the last call's end would free it
+        return;
     for (size_t i = 0; i < exchange->count; i++)
         if (exchange->calls[i].has_tool)
             tool_call_cancel(&exchange->calls[i].tool);
@@ -98,7 +99,8 @@ static void tick(void *arg)
 {
     struct mcp_exchange *exchange = arg;
     exchange->watch->timer = NULL;
-    mcp_exchange_hold(exchange); // a call may end inside
+    if (!mcp_exchange_try_hold(exchange)) // else a call that ends inside would free it
+        return;
     for (size_t i = 0; i < exchange->count; i++) {
         struct mcp_call *call = &exchange->calls[i];
         if (is_telling(call) && progress_due_ms(&call->progress) <= waited_ms(exchange))
