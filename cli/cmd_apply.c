@@ -12,10 +12,11 @@ struct applying {
     bool is_dry_run;
 };
 
-// What the server owns comes along in `get -o yaml`; it is not part of what somebody wants.
+// What the server owns comes along in `get -o yaml`; it is not part of what somebody wants. managedFields stay: by them the server
+// knows its own words, and that nobody takes the fields over.
 static json_t *wanted_of(const json_t *document)
 {
-    static const char *const owned[] = {"uid", "generation", "creationTimestamp", "managedFields", "resourceVersion", "selfLink", "deletionTimestamp",
+    static const char *const owned[] = {"uid", "generation", "creationTimestamp", "resourceVersion", "selfLink", "deletionTimestamp",
                                         "deletionGracePeriodSeconds", "ownerReferences", "finalizers"};
     json_t *wanted = json_deep_copy(document), *metadata = json_object_get(wanted, "metadata");
     json_object_del(wanted, "status");

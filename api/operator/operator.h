@@ -11,11 +11,20 @@
 //                                      on, or behind the state as it is (none, or 0, or sendInitialEvents); the same selectors: an object
 //                                      that stops fitting is DELETED. allowWatchBookmarks, timeoutSeconds. 410 Expired: list again
 //   GET    /PLURAL/NAME                NAME may be a name, a uid, or a unique prefix (8 characters or more) of a uid
-//   POST   /PLURAL                     creates (201); ?dryRun=All&fieldManager=M&fieldValidation=Strict (the default here)
-//   PUT    /PLURAL/NAME                replaces the spec, labels and annotations; metadata.resourceVersion must be current if given
-//   PATCH  /PLURAL/NAME                application/merge-patch+json, or application/apply-patch+yaml (body JSON: creates (201) or updates)
-//   DELETE /PLURAL/NAME                the product policy's meaning for each kind; body {preconditions: {uid, resourceVersion}} optional;
-//                                      answers the object (with deletionTimestamp); ?dryRun=All
+//   POST   /PLURAL                     creates (201); metadata.generateName makes a name
+//   PUT    /PLURAL/NAME                replaces spec, labels, annotations and finalizers (the server's own, chat2shell.dev/…, stay);
+//                                      metadata.resourceVersion and metadata.uid must be current if given
+//   PATCH  /PLURAL/NAME                application/merge-patch+json (RFC 7386), application/json-patch+json (RFC 6902, at most 10,000
+//                                      operations), application/apply-patch+yaml (server-side apply of JSON or YAML: creates (201) or
+//                                      updates; ?fieldManager=M is required, &force=true takes other managers' fields)
+//   DELETE /PLURAL/NAME                the product policy's meaning for each kind; body DeleteOptions {preconditions: {uid,
+//                                      resourceVersion}, propagationPolicy, dryRun: ["All"]} optional; answers the object (with
+//                                      deletionTimestamp), or a Status of success if it is gone at once
+//   DELETE /PLURAL                     all that labelSelector and fieldSelector fit (at most 1,000); what the policy refuses is named
+//   GET    /PLURAL/NAME/status         the object; nobody writes status here
+// All writes: ?dryRun=All (everything is checked and nothing kept; a reference to what is not there yet is a warning);
+// &fieldManager=M (else the User-Agent's program); &fieldValidation=Strict (the default here), Warn (header Warning) or Ignore.
+// metadata.managedFields says who set what, as Kubernetes has it. Bodies may be application/yaml where objects are written.
 // Creating a Sandbox or Exposure goes through the same admission as MCP's (request_*), so races are settled in one place.
 // A Workspace of a host mode made by POST is pre-approved by its operator (request_host_workspace). An Approval's decision is
 // spec.decision, by PATCH or PUT (request_decision); approving waits until status.workspaceRef is set (at most 10 s).
