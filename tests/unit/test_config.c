@@ -117,6 +117,24 @@ static void each_wrong_value_is_refused_and_named(void **state)
         {"CHAT2SHELL_ENABLE_TUNNEL", "01"},
         {"CHAT2SHELL_SECRET_DIR", "x"},
         {"CHAT2SHELL_TUNNEL_CLIENT", "tunnel-client"},
+        {"CHAT2SHELL_AUTH", ""},
+        {"CHAT2SHELL_AUTH", "Token"},
+        {"CHAT2SHELL_AUTH", "oauth,token"},
+        {"CHAT2SHELL_PUBLIC_URL", "box.example"},
+        {"CHAT2SHELL_PUBLIC_URL", "ftp://box.example"},
+        {"CHAT2SHELL_PUBLIC_URL", "https://"},
+        {"CHAT2SHELL_PUBLIC_URL", "https://a:b@box.example/mcp"},
+        {"CHAT2SHELL_PUBLIC_URL", "https://box.example/mcp?x"},
+        {"CHAT2SHELL_PUBLIC_URL", "https://box.example/mcp#x"},
+        {"CHAT2SHELL_PUBLIC_URL", "https://box.example/\"x"},
+        {"CHAT2SHELL_PUBLIC_URL", "https://box.example/\r\nX: y"},
+        {"CHAT2SHELL_PUBLIC_URL", "https://box.example:port/"},
+        {"CHAT2SHELL_PUBLIC_URL", "https://[::1/"},
+        {"CHAT2SHELL_PUBLIC_URL", "https://b\xc3\xb6x.example/"},
+        {"CHAT2SHELL_OAUTH_ISSUER", "http://login.example"},
+        {"CHAT2SHELL_OAUTH_JWKS", "http://10.0.0.1/keys"},
+        {"CHAT2SHELL_OAUTH_JWKS", "keys.json"},
+        {"CHAT2SHELL_MCP_TOKEN_FILE", "token"},
     };
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct error err = ERROR_INIT;
@@ -128,6 +146,28 @@ static void each_wrong_value_is_refused_and_named(void **state)
             fail_msg("%s=%s: no name or hint in: %s", wrong[i].name, wrong[i].value, err.message);
         assert_int_equal(config.port, 5); // outputs are untouched
         unsetenv(wrong[i].name);
+    }
+}
+
+static void another_address_is_taken_only_where_callers_are_asked_who_they_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *host, *auth;
+        bool is_taken;
+    } rows[] = {{"0.0.0.0", "none", false}, {"192.168.1.5", "none", false}, {"127.8.8.8", "none", true}, {"0.0.0.0", "token", true}, {"192.168.1.5", "token", true},
+                {"0.0.0.0", "oauth", true}, {"10.0.0.1", "token,oauth", true}};
+    setenv("CHAT2SHELL_PUBLIC_URL", "https://box.example/mcp", 1);
+    setenv("CHAT2SHELL_OAUTH_ISSUER", "https://login.example", 1);
+    setenv("CHAT2SHELL_OAUTH_JWKS", "https://login.example/keys", 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct error err = ERROR_INIT;
+        CLEANUP(config_free) struct config config = {0};
+        setenv("CHAT2SHELL_HOST", rows[i].host, 1);
+        setenv("CHAT2SHELL_AUTH", rows[i].auth, 1);
+        if ((config_load(&config, &err) == 0) != rows[i].is_taken)
+            fail_msg("%s with %s: %s", rows[i].host, rows[i].auth, err.message);
+        assert_true(rows[i].is_taken || err.code == ERROR_REFUSED);
     }
 }
 
@@ -267,6 +307,7 @@ int main(void)
         IN_HOME(state_and_workspaces_follow_the_data_root),
         IN_HOME(an_empty_list_of_roots_allows_no_host_path),
         IN_HOME(each_wrong_value_is_refused_and_named),
+        IN_HOME(another_address_is_taken_only_where_callers_are_asked_who_they_are),
         IN_HOME(several_wrong_values_are_all_named_at_once),
         IN_HOME(nothing_of_ours_overlaps_an_allowed_root_even_through_a_symlink),
         IN_HOME(a_similar_name_is_no_overlap),
