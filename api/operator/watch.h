@@ -110,7 +110,6 @@ struct watch_hub {
     bool has_thread; // whoever starts and ends it
     struct store_subscription *subscription;
     struct loop_timer *timer; // loop thread only
-    bool has_thread;          // its owner only
     pthread_mutex_t lock;     // guards all below, and the two flags of each watcher
     pthread_cond_t changed;
     struct watcher *arrivals;
