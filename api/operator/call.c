@@ -71,12 +71,18 @@ struct http_stream *operator_answer_stream(struct call *call, const struct http_
     return stream;
 }
 
+void operator_answer_bytes(struct call *call, int status, const char *content_type, const void *bytes,
+                           size_t len)
+{
+    char *copy = mem_alloc(len + 1);
+    memcpy(copy, bytes, len);
+    http_respond(call->http, &(struct http_reply){.status = status, .content_type = content_type}, copy, len);
+    call_free(call);
+}
+
 void operator_answer_copy(struct call *call, int status, const char *content_type, const char *text)
 {
-    char *copy = mem_strdup(text);
-    http_respond(call->http, &(struct http_reply){.status = status, .content_type = content_type}, copy,
-                 strlen(copy));
-    call_free(call);
+    operator_answer_bytes(call, status, content_type, text, strlen(text));
 }
 
 void operator_answer_text(struct call *call, int status, const char *text)

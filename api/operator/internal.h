@@ -117,6 +117,8 @@ void operator_wait_on_loop(struct call *call, void (*start)(struct call *call),
 // The ends. body: taken.
 void operator_answer(struct call *call, int status, json_t *body);
 void operator_answer_text(struct call *call, int status, const char *text);
+void operator_answer_bytes(struct call *call, int status, const char *content_type, const void *bytes,
+                           size_t len);
 void operator_answer_copy(struct call *call, int status, const char *content_type, const char *text);
 void operator_fail(struct call *call, const struct error *err);
 void operator_fail_with(struct call *call, const struct error *err, const json_t *causes);
@@ -199,6 +201,7 @@ void discovery_group(struct call *call);
 void discovery_resources(struct call *call);
 void openapi_index(struct call *call);
 void openapi_document(struct call *call);
+void openapi_v2(struct call *call);
 void access_review(struct call *call);
 void access_rules(struct call *call);
 void metrics_show(struct call *call);

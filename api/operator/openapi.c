@@ -3,6 +3,7 @@
 #include "api/operator/discovery.h"
 #include "api/operator/internal.h"
 #include "api/operator/openapi_paths.h"
+#include "api/operator/openapi_v2.h"
 #include "controller/base/memory.h"
 #include "controller/embedded.h"
 #include "controller/hash.h"
@@ -98,9 +99,8 @@ static void add_kinds(json_t *schemas)
 }
 
 // ---- documents
-static char *make_document(const struct api_group *group)
+static json_t *schemas_of(const struct api_group *group)
 {
-    CLEANUP_FREE char *title = api_group_version(group);
     json_t *schemas = json_object();
     add_embedded(schemas, "openapi/meta.json");
     if (!*group->name)
@@ -109,12 +109,19 @@ static char *make_document(const struct api_group *group)
         add_kinds(schemas);
     else
         add_embedded(schemas, "openapi/authorization.json");
+    return schemas;
+}
+
+static char *make_document(const struct api_group *group, json_t *schemas)
+{
+    CLEANUP_FREE char *title = api_group_version(group);
     CLEANUP_JSON json_t *document =
-        json_pack("{s:s, s:{s:s, s:s}, s:o, s:{s:o}}", "openapi", "3.0.0", "info", "title", title, "version",
+        json_pack("{s:s, s:{s:s, s:s}, s:o, s:{s:O}}", "openapi", "3.0.0", "info", "title", title, "version",
                   "v" CHAT2SHELL_VERSION, "paths", openapi_paths(group), "components", "schemas", schemas);
     return json_to_text(document);
 }
 
+static struct buffer v2_document = BUFFER_INIT(OPENAPI_V2_MAX);
 static char *documents[GROUPS_MAX], *index_text;
 static pthread_once_t is_made = PTHREAD_ONCE_INIT;
 
@@ -129,15 +136,30 @@ static void make_all(void)
     size_t count;
     const struct api_group *groups = discovery_groups(&count);
     json_t *paths = json_object();
+    CLEANUP_JSON json_t *all = json_object();
     assert(count <= GROUPS_MAX);
     for (size_t i = 0; i < count; i++) {
         CLEANUP_FREE char *path = document_path(&groups[i]);
-        documents[i] = make_document(&groups[i]);
+        CLEANUP_JSON json_t *schemas = schemas_of(&groups[i]);
+        json_object_update(all, schemas);
+        documents[i] = make_document(&groups[i], schemas);
         CLEANUP_FREE char *url = mem_format("/openapi/v3/%s?hash=%016" PRIX64, path, hash_text(documents[i]));
         json_object_set_new(paths, path, json_pack("{s:s}", "serverRelativeURL", url));
     }
     CLEANUP_JSON json_t *index = json_pack("{s:o}", "paths", paths);
     index_text = json_to_text(index);
+    openapi_v2_write(all, &v2_document);
+    assert(!v2_document.is_over);
+}
+
+void openapi_v2(struct call *call)
+{
+    pthread_once(&is_made, make_all);
+    if (!call->accept || !strstr(call->accept, "com.github.proto-openapi.spec.v2"))
+        operator_fail_as(call, 406, ERROR_UNSUPPORTED, "read /openapi/v3", "OpenAPI v2 is served as %s only",
+                         OPENAPI_V2_MEDIA_TYPE);
+    else
+        operator_answer_bytes(call, 200, OPENAPI_V2_MEDIA_TYPE, v2_document.data, v2_document.len);
 }
 
 void openapi_index(struct call *call)

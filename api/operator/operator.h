@@ -50,7 +50,9 @@
 //   POST   /sandboxes/NAME/exec/ID/read  {waitMs: 0–30000}        → {stdout, stderr: base64, exited, exitCode}
 //   POST   /sandboxes/NAME/exec/ID/signal {signal}                → {}
 //   POST   /sandboxes/NAME/exec/ID/end                            → {}
-// GET /version, /livez, /readyz as Kubernetes has them.
+// As Kubernetes has them: /version; /api, /apis and the groups' documents (aggregated, v2 and v2beta1, where Accept asks); /openapi/v3,
+// and /openapi/v2 as protobuf for older kubectl, from the field tables; authorization.k8s.io/v1 SelfSubjectAccessReview and
+// SelfSubjectRulesReview; /livez, /readyz and /healthz (?verbose, ?exclude=, /readyz/CHECK); /metrics in the Prometheus text format.
 #pragma once
 #include "reconcilers/reconcilers.h"
 

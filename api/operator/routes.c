@@ -43,6 +43,7 @@ static const struct route routes[] = {
     {"GET", "/apis/authorization.k8s.io/v1", discovery_resources, BODY_NONE},
     {"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", access_review, BODY_REVIEW},
     {"POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", access_rules, BODY_REVIEW},
+    {"GET", "/openapi/v2", openapi_v2, BODY_NONE},
     {"GET", "/openapi/v3", openapi_index, BODY_NONE},
     {"GET", "/openapi/v3/api/v1", openapi_document, BODY_NONE},
     {"GET", "/openapi/v3/apis/" API_GROUP "/" API_VERSION, openapi_document, BODY_NONE},

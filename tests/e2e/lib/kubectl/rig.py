@@ -79,7 +79,7 @@ class Kubectl:
     def __init__(self, path, version, rig):
         self.path, self.version, self.rig = path, version, rig
         self.home = tempfile.mkdtemp(prefix="kubectl-", dir=rig.daemon.dir)
-        self.environment = {"PATH": "/usr/bin:/bin", "HOME": self.home, "KUBECONFIG": os.path.join(self.home, "none")}
+        self.environment = {"PATH": "/usr/bin:/bin", "HOME": self.home}
         self.server = ["--server", f"http://127.0.0.1:{rig.forwarder.port}"]
 
     def __str__(self):
