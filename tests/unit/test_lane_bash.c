@@ -147,6 +147,7 @@ static void a_watched_command_shows_its_stages_and_what_it_printed(void **state)
     server_answer(&server, start, json_object());
     json_t *read = server_expect(&server, "chat2shell/bash_read");
     assert_string_equal(json_get_text(json_object_get(json_object_get(read, "params"), "_meta"), "progressToken"), id);
+    rig_settle(rig);
     int news = watched.news;
     say_printed(&server, id, 70);
     say_printed(&server, "somebody_else", 80);
