@@ -445,7 +445,7 @@ static void a_body_that_finds_too_little_room_is_refused_with_a_sentence(void **
     }
     assert_true(refused > 0 && refused < COUNT);
     free(rest);
-    bench_wait(bench_is_quiet);
+    pass_until(bench_is_quiet);
 }
 
 // ---- gone -------------------------------------------------------------------------------------------------
@@ -582,7 +582,7 @@ int main(void)
         TEST(floods_of_pipelined_requests_keep_nobody_out),
         TEST(what_is_sent_behind_a_waiting_request_waits_in_the_socket),
         TEST_LATER(large_bodies_that_never_end_leave_room_for_small_ones),
-        TEST(a_body_that_finds_too_little_room_is_refused_with_a_sentence),
+        TEST_LATER(a_body_that_finds_too_little_room_is_refused_with_a_sentence),
         TEST(a_reset_at_any_byte_of_a_request_leaves_nothing_behind),
         TEST(a_reset_while_an_answer_or_a_stream_is_sent_leaves_nothing_behind),
         TEST(a_reset_of_a_waiting_client_ends_its_wait),
