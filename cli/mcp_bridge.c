@@ -31,8 +31,10 @@ static size_t set_polls(struct mcp_bridge *bridge, bool may_read)
     bridge->polls[2] = (struct pollfd){.fd = bridge->output.fd, .events = mcp_output_waiting(&bridge->output) ? POLLOUT : 0};
     for (const struct mcp_flight *flight = bridge->flights; flight; flight = flight->next) {
         short events = mcp_flight_events(flight);
-        if (is_full || (total > HELD_MAX_BYTES && flight != largest))
+        if (is_full || (total > HELD_MAX_BYTES && flight != largest)) {
             events &= ~POLLIN;
+            mcp_flight_keep_alive(flight); // whoever is not listened to is not silent
+        }
         bridge->polls[count++] = poll_row(flight->fd, events);
     }
     return count;

@@ -25,7 +25,7 @@ void mcp_flight_free(struct mcp_flight *flight)
     free(flight);
 }
 
-static void keep_alive(struct mcp_flight *flight)
+void mcp_flight_keep_alive(struct mcp_flight *flight)
 {
     flight->deadline = (struct boot_time){boot_time_now().ms + MCP_FLIGHT_SILENCE_MS};
 }
@@ -69,7 +69,7 @@ int mcp_flight_open(struct mcp_flight *flight, const struct http_target *target,
         return error_errno(err, errno, "send fewer requests at once", "cannot make a socket");
     free(flight->where);
     flight->where = mem_format("%s:%d", target->host, target->port);
-    keep_alive(flight);
+    mcp_flight_keep_alive(flight);
     if (connect(flight->fd, (struct sockaddr *)&address, sizeof(address)) == 0)
         flight->is_connected = true;
     else if (errno != EINPROGRESS)
@@ -136,7 +136,7 @@ static int send_some(struct mcp_flight *flight, struct error *err)
         if (n < 0 && errno != EPIPE && errno != ECONNRESET)
             return error_errno(err, errno, NULL, "cannot send to the daemon");
         flight->sent = n < 0 ? flight->out.len : flight->sent + (size_t)n; // it may have refused early: its answer says why
-        keep_alive(flight);
+        mcp_flight_keep_alive(flight);
     }
     buffer_free(&flight->out);
     flight->sent = 0;
@@ -156,7 +156,7 @@ static int receive_some(struct mcp_flight *flight, struct error *err)
         return -1;
     if (n <= 0 && answer_reader_end(&flight->reader, err) < 0)
         return -1;
-    keep_alive(flight);
+    mcp_flight_keep_alive(flight);
     return flight->reader.state == ANSWER_DONE;
 }
 

@@ -29,6 +29,7 @@ int mcp_flight_new(const struct http_target *target, const char *path, const str
                    struct mcp_message *message, struct mcp_flight **ret, struct error *err);
 int mcp_flight_open(struct mcp_flight *flight, const struct http_target *target, struct error *err); // begins; ERROR_UNREACHABLE
 void mcp_flight_free(struct mcp_flight *flight); // NULL allowed; closes the connection, which ends the daemon's wait
+void mcp_flight_keep_alive(struct mcp_flight *flight); // the time of its silence begins anew
 bool mcp_flight_is_sent(const struct mcp_flight *flight);
 bool mcp_flight_is_stream(const struct mcp_flight *flight);
 size_t mcp_flight_held_bytes(const struct mcp_flight *flight);

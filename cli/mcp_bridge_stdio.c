@@ -122,6 +122,20 @@ static ssize_t write_some(int fd, const char *bytes, size_t len)
     return n < 0 && errno == ENOTSOCK ? write(fd, bytes, len < PIPE_BUF ? len : PIPE_BUF) : n;
 }
 
+// A reader who is always a little behind must not make it keep all that he has read. No byte is moved more than once for
+// each one that was sent.
+static void forget_sent(struct mcp_output *output)
+{
+    size_t waiting = mcp_output_waiting(output);
+    if (waiting && output->sent < waiting)
+        return;
+    if (waiting)
+        buffer_consume(&output->bytes, output->sent);
+    else
+        buffer_free(&output->bytes);
+    output->sent = 0;
+}
+
 void mcp_output_write(struct mcp_output *output)
 {
     size_t waiting = mcp_output_waiting(output);
@@ -130,8 +144,5 @@ void mcp_output_write(struct mcp_output *output)
         output->is_closed = true;
     if (n > 0)
         output->sent += (size_t)n;
-    if (mcp_output_waiting(output))
-        return;
-    buffer_free(&output->bytes);
-    output->sent = 0;
+    forget_sent(output);
 }

@@ -1,9 +1,13 @@
-// The stdio bridge's reading of lines: members where they stand, headers, ids of lines that are too long.
+// The stdio bridge's reading of lines: members where they stand, headers, ids of lines that are too long. And its output.
 #include "cli/mcp_bridge_message.h"
+#include "cli/mcp_bridge_stdio.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "tests/support/support.h"
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static struct mcp_span span(const char *text)
 {
@@ -95,6 +99,29 @@ static void the_id_of_a_long_line_is_found_however_it_is_cut(void **state)
     assert_null(mcp_id_search_result(&none).text);
 }
 
+static void a_reader_that_is_always_a_little_behind_does_not_make_the_output_grow(void **state)
+{
+    (void)state;
+    static char line[64 * 1024], taken[2 * sizeof(line)];
+    int ends[2];
+    struct mcp_output output;
+    assert_return_code(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), errno);
+    mcp_output_init(&output, ends[0]);
+    memset(line, 'x', sizeof(line));
+    for (size_t total = 0; total < 64u * 1024 * 1024; total += sizeof(line)) {
+        mcp_output_put(&output, (struct mcp_span){line, sizeof(line)});
+        while (mcp_output_waiting(&output) > 4 * sizeof(line)) {
+            mcp_output_write(&output);
+            assert_true(recv(ends[1], taken, sizeof(taken), MSG_DONTWAIT) > 0 || errno == EAGAIN);
+        }
+        assert_in_range(output.bytes.len, 0, MCP_OUTPUT_HIGH_BYTES);
+    }
+    assert_false(output.is_closed);
+    mcp_output_clear(&output);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +129,7 @@ int main(void)
         cmocka_unit_test(every_cut_of_a_message_is_read_without_harm),
         cmocka_unit_test(the_kind_of_a_message_follows_its_method_and_id),
         cmocka_unit_test(the_id_of_a_long_line_is_found_however_it_is_cut),
+        cmocka_unit_test(a_reader_that_is_always_a_little_behind_does_not_make_the_output_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
