@@ -125,7 +125,8 @@ static bool scan_number(struct jsonrpc_scan *scan, bool is_part)
 {
     size_t start = scan->at;
     take(scan, '-');
-    if (!take(scan, '0') && !skip_digits(scan))
+    bool is_zero = take(scan, '0');
+    if (is_zero == skip_digits(scan)) // neither, or digits behind a leading zero: then what strtoll reads were not this number
         return false;
     size_t integer_end = scan->at;
     if (!skip_fraction_and_exponent(scan))

@@ -193,6 +193,21 @@ static void texts_that_are_no_json_are_told_so_with_their_place(void **state)
     assert_non_null(strstr(refusal.message, "line 2, byte 6"));
 }
 
+// However many there are: the digits behind the zero are no part of a number, and must not be measured as one.
+static void digits_behind_a_leading_zero_are_no_json_wherever_they_stand(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"0%s", "-0%s", " 0%s ", "[0%s]", "{\"id\":0%s}", "{\"id\":-0%s,\"a\":1}", "{\"a\":[0%s]}", "0%s.5", "0%se1"};
+    static const size_t lengths[] = {1, 2, 18, 19, 20, 130, 1100};
+    for (size_t i = 0; i < ARRAY_LEN(forms) * ARRAY_LEN(lengths); i++) {
+        char *digits = repeat("5", lengths[i % ARRAY_LEN(lengths)]);
+        char *text = mem_format(forms[i / ARRAY_LEN(lengths)], digits);
+        assert_id(text, JSONRPC_PARSE_ERROR, NULL);
+        free(text);
+        free(digits);
+    }
+}
+
 static void integers_beyond_64_bits_are_read_as_reals_and_nothing_else_changes(void **state)
 {
     (void)state;
@@ -245,6 +260,7 @@ int main(void)
         cmocka_unit_test(limits_begin_behind_their_border),
         cmocka_unit_test(an_id_that_cannot_be_told_is_left_out),
         cmocka_unit_test(texts_that_are_no_json_are_told_so_with_their_place),
+        cmocka_unit_test(digits_behind_a_leading_zero_are_no_json_wherever_they_stand),
         cmocka_unit_test(integers_beyond_64_bits_are_read_as_reals_and_nothing_else_changes),
         cmocka_unit_test(tokens_and_request_ids_are_found_at_their_places_only),
     };
