@@ -20,11 +20,23 @@ const char *object_message(const json_t *object, const char *condition); // of t
 // ---- waiting (wait.c) ---------------------------------------------------------------------------------------------------
 #define WAIT_DEFAULT_S 120
 int wait_seconds(const struct invocation *in, struct error *err); // --timeout in seconds, or -1
+// 0: reached, 1: go on, -1: it cannot be reached. object NULL: it is not there.
+typedef int look_fn(const void *arg, const json_t *object, struct error *err);
+struct object_wait {
+    const struct kind_info *info;
+    const char *name, *uid; // uid NULL: whatever object has the name
+    int timeout_s;
+    int64_t deadline_ms; // boot time; 0: timeout_s from now
+    look_fn *look; // at the state, and at each change
+    const void *arg;
+};
+// *ret (NULL allowed): the object as `look` saw it last, a new reference; null if it is not there.
+int object_wait(const struct rest *rest, const struct object_wait *wait, json_t **ret, struct error *err);
 // Until the object of this uid is gone. ERROR_TIMEOUT says what it waits for.
 int wait_until_gone(const struct rest *rest, const struct kind_info *info, const char *uid, int timeout_s, struct error *err);
 // Until Ready is True (0, *ret the object) or Failed is (ERROR_STATE).
 int wait_until_ready(const struct rest *rest, const struct kind_info *info, const char *uid, int timeout_s, json_t **ret, struct error *err);
-#define OPTION_TIMEOUT {.name = "timeout", .value = "SECONDS", .doc = "how long to wait; 120 by default"}
+#define OPTION_TIMEOUT {.name = "timeout", .value = "TIME", .doc = "how long to wait, as 60, 60s, 5m or 1h; 120 by default"}
 
 // ---- what a deletion loses (loss.c) ---------------------------------------------------------------------------------------
 // Says on stderr what deleting the sandbox loses, if anything; asks on a terminal; elsewhere goes on only with --yes.

@@ -115,23 +115,30 @@ static int send_request(int fd, const struct http_target *target, const struct h
     return ask->content_type ? send_all(fd, ask->body, ask->body_len, deadline, err) : 0;
 }
 
-static int receive(int fd, struct answer_reader *reader, struct boot_time deadline, struct error *err)
+// What is there. 1: more may come, 0: the answer is whole.
+static int read_some(int fd, struct answer_reader *reader, struct error *err)
 {
     CLEANUP_FREE char *bytes = mem_alloc(READ_BYTES);
-    while (reader->state != ANSWER_DONE) {
-        ssize_t n = recv(fd, bytes, READ_BYTES, MSG_DONTWAIT);
-        if (n > 0 && answer_reader_feed(reader, bytes, (size_t)n, err) < 0)
-            return -1;
-        if (n > 0)
-            continue;
-        if (n == 0 || errno == ECONNRESET)
-            return answer_reader_end(reader, err);
-        if (errno != EAGAIN && errno != EINTR)
-            return error_errno(err, errno, NULL, "cannot read the daemon's answer");
+    ssize_t n = recv(fd, bytes, READ_BYTES, MSG_DONTWAIT);
+    if (n > 0)
+        return answer_reader_feed(reader, bytes, (size_t)n, err) < 0 ? -1 : reader->state != ANSWER_DONE;
+    if (n == 0 || errno == ECONNRESET)
+        return answer_reader_end(reader, err);
+    if (errno != EAGAIN && errno != EINTR)
+        return error_errno(err, errno, NULL, "cannot read the daemon's answer");
+    return 1;
+}
+
+// Until the answer is whole, or (head_only) what follows its head begins.
+static int receive(int fd, struct answer_reader *reader, bool head_only, struct boot_time deadline, struct error *err)
+{
+    int r = 1;
+    while (r > 0 && reader->state != ANSWER_DONE && (!head_only || reader->state == ANSWER_HEAD)) {
         if (wait_for(fd, POLLIN, deadline, err) < 0)
             return -1;
+        r = read_some(fd, reader, err);
     }
-    return 0;
+    return r < 0 ? -1 : 0;
 }
 
 int http_exchange(const struct http_target *target, const struct http_ask *ask, struct http_answered *ret, struct error *err)
@@ -142,10 +149,58 @@ int http_exchange(const struct http_target *target, const struct http_ask *ask, 
         return -1;
     CLEANUP(answer_reader_clear) struct answer_reader reader;
     answer_reader_init(&reader);
-    if (send_request(fd, target, ask, deadline, err) < 0 || receive(fd, &reader, deadline, err) < 0)
+    if (send_request(fd, target, ask, deadline, err) < 0 || receive(fd, &reader, false, deadline, err) < 0)
         return -1;
     size_t len = reader.body.len;
     *ret = (struct http_answered){reader.status, TAKE_PTR(reader.content_type), NULL, len};
     ret->body = buffer_take_string(&reader.body);
     return 0;
+}
+
+// ---- streams ----------------------------------------------------------------------------------------------------------
+struct answer_stream {
+    int fd;
+    struct answer_reader reader;
+};
+
+int answer_stream_open(const struct http_target *target, const struct http_ask *ask, struct answer_stream **ret, struct error *err)
+{
+    struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
+    CLEANUP(answer_stream_free) struct answer_stream *stream = mem_alloc(sizeof(*stream));
+    answer_reader_init(&stream->reader);
+    stream->fd = target->socket_path ? connect_unix(target->socket_path, err) : connect_tcp(target, err);
+    if (stream->fd < 0 || send_request(stream->fd, target, ask, deadline, err) < 0 || receive(stream->fd, &stream->reader, true, deadline, err) < 0)
+        return -1;
+    *ret = TAKE_PTR(stream);
+    return 0;
+}
+
+void answer_stream_free(struct answer_stream **stream)
+{
+    if (!*stream)
+        return;
+    cleanup_close(&(*stream)->fd);
+    answer_reader_clear(&(*stream)->reader);
+    free(*stream);
+    *stream = NULL;
+}
+
+int answer_stream_fd(const struct answer_stream *stream)
+{
+    return stream->fd;
+}
+
+int answer_stream_status(const struct answer_stream *stream)
+{
+    return stream->reader.status;
+}
+
+struct buffer *answer_stream_body(struct answer_stream *stream)
+{
+    return &stream->reader.body;
+}
+
+int answer_stream_read(struct answer_stream *stream, struct error *err)
+{
+    return stream->reader.state == ANSWER_DONE ? 0 : read_some(stream->fd, &stream->reader, err);
 }

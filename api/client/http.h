@@ -38,6 +38,18 @@ void http_answered_clear(struct http_answered *answer);
 // ERROR_UNREACHABLE: nothing listens there. ERROR_TIMEOUT, ERROR_UNAVAILABLE (ended in the middle), ERROR_INTERNAL (not HTTP).
 int http_exchange(const struct http_target *target, const struct http_ask *ask, struct http_answered *ret, struct error *err);
 
+// An answer that comes piece by piece, such as a watch: opened when its head is there; what its body has so far is in
+// reader.body, from which the caller consumes.
+struct answer_stream;
+// timeout_ms: until the head is there. The caller frees *ret with answer_stream_free.
+int answer_stream_open(const struct http_target *target, const struct http_ask *ask, struct answer_stream **ret, struct error *err);
+void answer_stream_free(struct answer_stream **stream);
+int answer_stream_fd(const struct answer_stream *stream);     // to poll for POLLIN
+int answer_stream_status(const struct answer_stream *stream);
+struct buffer *answer_stream_body(struct answer_stream *stream);
+// Takes what is there, without waiting. 1: more may come, 0: that was all.
+int answer_stream_read(struct answer_stream *stream, struct error *err);
+
 // Escapes all but unreserved characters, for one segment or query value. The caller owns it.
 char *http_escape(const char *text);
 
