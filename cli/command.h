@@ -102,4 +102,5 @@ extern const char *const output_json_only[]; // table, json
 #define COMMAND_CHILDREN(list) .children = (list), .child_count = sizeof(list) / sizeof((list)[0])
 
 extern const struct command command_serve, command_stop, command_setup, command_status, command_doctor, command_version, command_get, command_describe,
-    command_apply, command_delete, command_recreate, command_export, command_approval, command_workspace, command_token, command_exec, command_mcp, command_help;
+    command_apply, command_delete, command_recreate, command_export, command_approval, command_workspace, command_token, command_exec, command_mcp, command_help,
+    command_wait;

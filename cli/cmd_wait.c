@@ -1,0 +1,227 @@
+// wait: until objects are as they should be, by watches.
+#include "cli/objects.h"
+#include "cli/printers/jsonpath.h"
+#include "cli/printers/print.h"
+#include "cli/targets.h"
+#include "controller/base/memory.h"
+#include "controller/base/time.h"
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct goal {
+    look_fn *look;
+    bool may_be_absent; // is_gone, is_made: no object is an answer too
+    char *condition, *value; // value NULL: any
+    struct json_expression path;
+    char *word; // "sandbox/dev", for errors
+};
+
+static void goal_free(struct goal *goal)
+{
+    free(goal->condition);
+    free(goal->value);
+    free(goal->word);
+    json_expression_free(&goal->path);
+}
+
+// ---- looking ------------------------------------------------------------------------------------------------------------
+static int look_deleted(const void *arg, const json_t *object, struct error *err)
+{
+    (void)arg, (void)err;
+    return object != NULL;
+}
+
+static int look_created(const void *arg, const json_t *object, struct error *err)
+{
+    (void)arg, (void)err;
+    return object == NULL;
+}
+
+static int refuse_absent(const struct goal *goal, struct error *err)
+{
+    return error_set(err, ERROR_NOT_FOUND, "somebody deleted it", "%s is gone", goal->word);
+}
+
+// A condition about an older spec says nothing about this one.
+static bool is_current(const json_t *object, const json_t *condition)
+{
+    json_int_t generation = json_get_int(json_object_get(object, "metadata"), "generation", 0);
+    return json_get_int(condition, "observedGeneration", generation) >= generation;
+}
+
+static int look_condition(const void *arg, const json_t *object, struct error *err)
+{
+    const struct goal *goal = arg;
+    if (!object)
+        return refuse_absent(goal, err);
+    const json_t *condition = object_condition(object, goal->condition);
+    const char *status = json_get_text(condition, "status");
+    if (status && strcasecmp(status, goal->value) == 0 && is_current(object, condition))
+        return 0;
+    bool wants_ready = strcmp(goal->condition, CONDITION_READY) == 0 && strcasecmp(goal->value, "True") == 0;
+    if (wants_ready && object_is_true(object, CONDITION_FAILED))
+        return error_set(err, ERROR_STATE, "look closer: chat2shell describe", "%s failed: %s", goal->word, object_message(object, CONDITION_FAILED));
+    return 1;
+}
+
+static int look_path(const void *arg, const json_t *object, struct error *err)
+{
+    const struct goal *goal = arg;
+    CLEANUP(path_values_free) struct path_values values = {0};
+    if (!object)
+        return refuse_absent(goal, err);
+    if (json_expression_find(&goal->path, (json_t *)object, &values, err) < 0)
+        return -1;
+    bool is_reached = !goal->value && values.count;
+    for (size_t i = 0; goal->value && i < values.count && !is_reached; i++) {
+        CLEANUP_FREE char *text = path_value_text(values.items[i]);
+        is_reached = strcmp(text, goal->value) == 0;
+    }
+    return !is_reached;
+}
+
+// ---- --for --------------------------------------------------------------------------------------------------------------
+static int parse_condition(const char *text, struct goal *ret, struct error *err)
+{
+    size_t len = strcspn(text, "=");
+    if (!len || (text[len] && !text[len + 1]))
+        return error_set(err, ERROR_USAGE, "like --for=condition=Ready or --for=condition=Ready=False", "the condition of --for is incomplete");
+    ret->condition = mem_strndup(text, len);
+    ret->value = mem_strdup(text[len] ? text + len + 1 : "True");
+    ret->look = look_condition;
+    return 0;
+}
+
+// "{.status.phase}=running": the = behind the path, not one inside it.
+static int parse_path(const char *text, struct goal *ret, struct error *err)
+{
+    const char *close = text[0] == '{' ? strrchr(text, '}') : NULL;
+    const char *equal = strchr(close ? close : text, '=');
+    CLEANUP_FREE char *path = mem_strndup(text, equal ? (size_t)(equal - text) : strlen(text));
+    if (!*path || (equal && !equal[1]))
+        return error_set(err, ERROR_USAGE, "like --for=jsonpath='{.status.phase}'=running", "the path of --for is incomplete");
+    ret->value = equal ? mem_strdup(equal + 1) : NULL;
+    ret->look = look_path;
+    return json_expression_parse(path, &ret->path, err);
+}
+
+static int parse_goal(const char *text, struct goal *ret, struct error *err)
+{
+    static const char hint[] = "one of: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], delete, create";
+    if (!text)
+        return error_set(err, ERROR_USAGE, hint, "what to wait for is not given: --for is missing");
+    if (strncmp(text, "condition=", 10) == 0)
+        return parse_condition(text + 10, ret, err);
+    if (strncmp(text, "jsonpath=", 9) == 0)
+        return parse_path(text + 9, ret, err);
+    bool is_delete = strcmp(text, "delete") == 0;
+    if (!is_delete && strcmp(text, "create") != 0)
+        return error_set(err, ERROR_USAGE, hint, "--for cannot be '%.100s'", text);
+    ret->look = is_delete ? look_deleted : look_created;
+    ret->may_be_absent = true;
+    return 0;
+}
+
+// ---- waiting ------------------------------------------------------------------------------------------------------------
+struct command_wait {
+    struct invocation *in;
+    const struct rest *rest;
+    struct goal goal;
+    int timeout_s;
+    int64_t deadline_ms;
+};
+
+static int wait_one(struct command_wait *command, const struct kind_info *info, const char *name, const char *uid, struct error *err)
+{
+    struct goal *goal = &command->goal;
+    free(goal->word);
+    goal->word = mem_format("%s/%s", info->singular, name);
+    const struct object_wait wait = {.info = info, .name = name, .uid = uid, .timeout_s = command->timeout_s, .deadline_ms = command->deadline_ms,
+                                     .look = goal->look, .arg = goal};
+    if (object_wait(command->rest, &wait, NULL, err) < 0)
+        return -1;
+    CLEANUP_FREE char *line = mem_format("%s condition met\n", goal->word);
+    print_text(line);
+    fflush(stdout);
+    return 0;
+}
+
+static int wait_named(struct command_wait *command, const struct target *target, struct error *err)
+{
+    CLEANUP_JSON json_t *object = NULL;
+    struct error local = ERROR_INIT;
+    if (object_get(command->rest, target->info, target->name, &object, &local) < 0) {
+        if (local.code != ERROR_NOT_FOUND || !command->goal.may_be_absent)
+            return error_copy(err, &local);
+        return wait_one(command, target->info, target->name, NULL, err);
+    }
+    return wait_one(command, target->info, object_name(object), object_uid(object), err);
+}
+
+static int wait_selected(struct command_wait *command, const struct kind_info *info, size_t *found, struct error *err)
+{
+    CLEANUP_JSON json_t *list = NULL;
+    CLEANUP_FREE char *path = target_query(command->in, info, NULL, NULL);
+    if (rest_get(command->rest, path, &list, err) < 0)
+        return -1;
+    const json_t *items = json_object_get(list, "items");
+    for (size_t i = 0; i < json_array_size(items); i++, ++*found)
+        if (wait_one(command, info, object_name(json_array_get(items, i)), object_uid(json_array_get(items, i)), err) < 0)
+            return -1;
+    return 0;
+}
+
+static int check_targets(const struct invocation *in, const struct targets *targets, struct error *err)
+{
+    bool selects = invocation_option(in, "selector") || invocation_option(in, "field-selector") || invocation_switch(in, "all", false);
+    for (size_t i = 0; i < targets->count; i++)
+        if (targets->items[i].info == &events_info)
+            return error_set(err, ERROR_USAGE, "chat2shell events -w", "events do not change into something: there is nothing to wait for");
+    if (targets->has_names == selects)
+        return error_set(err, ERROR_USAGE, "chat2shell wait --help", selects ? "names go with no selector" : "give KIND/NAME, a selector, or --all");
+    return 0;
+}
+
+static int wait_all(struct command_wait *command, const struct targets *targets, struct error *err)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < targets->count; i++) {
+        const struct target *target = &targets->items[i];
+        if ((target->name ? wait_named(command, target, err) : wait_selected(command, target->info, &found, err)) < 0)
+            return -1;
+    }
+    if (!targets->has_names && !found && command->goal.look != look_deleted)
+        return error_set(err, ERROR_NOT_FOUND, "see what is there: chat2shell get", "nothing is selected");
+    return 0;
+}
+
+static int run(struct invocation *in, struct error *err)
+{
+    struct targets targets = {0};
+    struct command_wait command = {.in = in};
+    int r = -1;
+    if (targets_parse(in, &targets, err) == 0 && check_targets(in, &targets, err) == 0 && parse_goal(invocation_option(in, "for"), &command.goal, err) == 0 &&
+        (command.timeout_s = wait_seconds(in, err)) >= 0 && (command.rest = invocation_rest(in, err)) != NULL) {
+        command.deadline_ms = boot_time_now().ms + command.timeout_s * 1000LL;
+        r = wait_all(&command, &targets, err);
+    }
+    goal_free(&command.goal);
+    return r;
+}
+
+static const struct example examples[] = {
+    {"chat2shell wait sandbox/dev --for=condition=Ready", "until it runs; ends at once with 5 if it failed"},
+    {"chat2shell wait sandbox/dev --for=jsonpath='{.status.phase}'=running --timeout=30s", "until a field has that value"},
+    {"chat2shell wait sandboxes --all --for=delete --timeout=5m", "until every sandbox of now is gone"},
+};
+static const struct option_row options[] = {
+    {.name = "for", .value = "WHAT", .doc = "condition=NAME[=VALUE] (True by default), jsonpath=PATH[=VALUE], delete or create"},
+    OPTION_TIMEOUT, OPTION_SELECTOR, OPTION_FIELD_SELECTOR, {.name = "all", .doc = "all objects of the kind that are there now"},
+};
+const struct command command_wait = {
+    .name = "wait", .synopsis = "KIND/NAME… | KIND NAME… | KIND -l SELECTOR", .summary = "Wait until objects are as they should be", .min_arguments = 1,
+    .max_arguments = -1, .run = run, COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
+    .details = "Exit codes: 0 all of them got there, 3 there is no such object (or it was deleted meanwhile), 5 it failed and cannot become Ready, "
+               "6 the time was over, 7 the daemon does not answer.",
+};
