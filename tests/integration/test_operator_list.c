@@ -15,7 +15,7 @@ static json_t *get(const struct operator_rig *rig, const char *path, int expecte
 static void make_many(const struct operator_rig *rig, int first, int count)
 {
     for (int i = first; i < first + count; i++) {
-        char name[8], labels[32];
+        char name[16], labels[48];
         snprintf(name, sizeof(name), "w%02d", i);
         snprintf(labels, sizeof(labels), "{\"n\": \"%d\", \"odd\": \"%s\"}", i, i % 2 ? "yes" : "no");
         operator_rig_make_workspace(rig, name, labels);

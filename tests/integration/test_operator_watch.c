@@ -128,7 +128,7 @@ static void the_state_at_the_beginning_ends_with_a_marked_bookmark(void **state)
 {
     const struct operator_rig *rig = *state;
     for (int i = 0; i < 100; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "w%02d", i);
         operator_rig_make_workspace(rig, name, "{}");
     }
@@ -138,7 +138,7 @@ static void the_state_at_the_beginning_ends_with_a_marked_bookmark(void **state)
                                      "&resourceVersionMatch=NotOlderThan&resourceVersion=",
                           "");
     for (int i = 0; i < 100; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "w%02d", i);
         expect(client, "ADDED", name);
     }
@@ -269,7 +269,7 @@ static void a_trimmed_position_is_gone_and_says_so(void **state)
 {
     const struct operator_rig *rig = *state;
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "w%02d", i);
         operator_rig_make_workspace(rig, name, "{}");
     }
