@@ -208,6 +208,7 @@ static const char bridge_details[] =
     "Without a command it is an MCP server on standard input and output for clients that start their servers themselves: each line is handed to the "
     "running daemon, and what the daemon answers is written as a line. Everything else goes to standard error. It stays when the daemon is not there "
     "or starts again, and answers every request with an error meanwhile. It ends when the client closes its side or stops reading; requests that "
-    "are still under way then get two seconds since the last answer.";
+    "are still under way then get two seconds since the last answer. Where the endpoint asks for a token (CHAT2SHELL_AUTH), "
+    "CHAT2SHELL_MCP_TOKEN_FILE names the file with one, for this and for the commands above.";
 const struct command command_mcp = {.name = "mcp", .synopsis = "[COMMAND]", .summary = "Speak MCP to the daemon: on standard input and output, or one call",
     .details = bridge_details, .run = run_bridge, COMMAND_OPTIONS(bridge_options), COMMAND_EXAMPLES(bridge_examples), COMMAND_CHILDREN(children)};

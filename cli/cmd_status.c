@@ -65,6 +65,12 @@ static char *word_approvals(json_int_t count)
     return count ? mem_format("%lld waiting for you: chat2shell approval list", (long long)count) : mem_strdup("none waiting");
 }
 
+static char *word_callers(const char *auth)
+{
+    bool is_open = !auth || strcmp(auth, "none") == 0;
+    return mem_format("%s (CHAT2SHELL_AUTH=%s)", is_open ? "whoever reaches it" : "with a token", is_open ? "none" : auth);
+}
+
 // Newest first.
 static void print_errors(const json_t *errors)
 {
@@ -90,6 +96,7 @@ static void print_screen(const json_t *status)
     text_table_add_row(&table, (const char *[]){"", ""}, 2); // no heading
     add(&table, "Daemon:", mem_format("chat2shell %s, process %lld%s", version ? version : "", (long long)json_get_int(status, "pid", 0), since));
     add(&table, "MCP:", mem_format("http://%s:%lld/mcp", host ? host : "?", (long long)json_get_int(mcp, "port", 0)));
+    add(&table, "Callers:", word_callers(json_get_text(mcp, "auth")));
     const char *tunnel = json_get_text(json_object_get(status, "tunnel"), "message");
     add(&table, "Tunnel:", utf8_to_printable(tunnel ? tunnel : "", tunnel ? strlen(tunnel) : 0, false));
     add(&table, "Driver:", mem_strdup(driver ? driver : ""));

@@ -52,7 +52,7 @@ static int open_output(const char *path, struct error *err)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 && errno == EEXIST)
         return error_set(err, ERROR_EXISTS, "choose another file, or remove it first", "%s is there already", path);
-    return fd >= 0 ? fd : error_errno(err, errno, NULL, "cannot make %s", path);
+    return fd >= 0 ? fd : error_errno(err, errno, "name a file in a directory that is there and that you may write", "cannot make %s", path);
 }
 
 // The value of an Authorization header, without a line end: tunnel-client and curl take it as it is, and so do our own commands.
@@ -71,6 +71,8 @@ static void say_created(const json_t *token, const char *path)
     const char *expiry = json_get_text(token, "expiresAt");
     fprintf(stderr, "token %s made, %s%s; %s\n", json_get_text(token, "name"), expiry ? "until " : "without an end", expiry ? expiry : "",
             path ? "the file holds it as an Authorization header wants it" : "it is not shown again");
+    if (!json_get_bool(token, "isAskedFor", true))
+        fputs("note: this daemon does not take tokens now; start it with CHAT2SHELL_AUTH=token (or token,oauth)\n", stderr);
 }
 
 static int deliver(const struct invocation *in, json_t *token, int fd, const char *path, struct error *err)
@@ -181,7 +183,8 @@ static const struct example create_examples[] = {
 static const struct command children[] = {
     {.name = "create", .synopsis = "NAME", .summary = "Make a token and print it, this once", .min_arguments = 1, .max_arguments = 1, .run = run_create,
      .details = "Scopes: tools:read for tools that only look, tools:write for bash and all that changes files in a sandbox, sandboxes:manage to create,\n"
-                "expose and destroy sandboxes. What is stored is a digest: a lost token is revoked and replaced. It takes effect with CHAT2SHELL_AUTH=token.",
+                "expose and destroy sandboxes. What is stored is a digest: a lost token is revoked and replaced. It takes effect in a daemon\n"
+                "with CHAT2SHELL_AUTH=token or token,oauth.",
      COMMAND_OPTIONS(create_options), COMMAND_EXAMPLES(create_examples)},
     {.name = "list", .synopsis = "", .summary = "List tokens: scopes, expiry, last use; never the tokens", .run = run_list, COMMAND_OPTIONS(list_options)},
     {.name = "revoke", .synopsis = "NAME", .summary = "End a token, at once", .min_arguments = 1, .max_arguments = 1, .run = run_revoke},

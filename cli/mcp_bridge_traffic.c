@@ -100,7 +100,7 @@ static void answer_refusal(struct mcp_bridge *bridge, const struct mcp_flight *f
     int status = flight->reader.status;
     if (status == 401)
         mcp_client_clear(&bridge->endpoint); // with the next message the token is read again
-    const char *hint = status == 401 ? ". " MCP_CLIENT_TOKEN_HINT : "";
+    const char *hint = status == 401 ? "; " MCP_CLIENT_TOKEN_HINT : "";
     CLEANUP_FREE char *sentence = message ? mem_format("%s%s", message, hint)
                                           : mem_format("the endpoint answered with HTTP status %d and no MCP message%s", status, hint);
     answer_error(bridge, &flight->message, (int)json_get_int(error, "code", INTERNAL_ERROR), sentence);

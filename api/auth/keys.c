@@ -39,13 +39,21 @@ static int read_file(const char *path, struct buffer *text, struct error *err)
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat info;
     if (fd < 0)
-        return error_errno(err, errno, NULL, "cannot open %s", path);
+        return error_errno(err, errno, "put the key set there, or name another file in CHAT2SHELL_OAUTH_JWKS", "cannot open %s", path);
     if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
-        return error_set(err, ERROR_INVALID, NULL, "%s is not a file", path);
+        return error_set(err, ERROR_INVALID, "name a file with a key set, or its https URL, in CHAT2SHELL_OAUTH_JWKS", "%s is not a file", path);
     // Whoever writes it decides who may use the endpoint.
     if (info.st_mode & 022 || (info.st_uid != geteuid() && info.st_uid != 0))
         return error_set(err, ERROR_REFUSED, "chown it to the user of the daemon, and chmod go-w it", "%s may be written by others", path);
     return fs_read_all(fd, text, err);
+}
+
+static int parse_set(const struct key_source *source, struct buffer *text, struct jwk_set **ret, struct error *err)
+{
+    if (jwk_set_parse(buffer_text(text), text->len, ret, err) == 0)
+        return 0;
+    error_hint(err, "CHAT2SHELL_OAUTH_JWKS must name a JSON Web Key Set: {\"keys\": [...]}");
+    return error_context(err, "%s", source->where);
 }
 
 static int read_set(const struct key_source *source, struct jwk_set **ret, struct error *err)
@@ -53,7 +61,7 @@ static int read_set(const struct key_source *source, struct jwk_set **ret, struc
     CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(KEYS_TEXT_MAX_BYTES);
     int r = source->is_url ? fetch_text(source->where, KEYS_FETCH_MS, &text, err) : read_file(source->where, &text, err);
     if (r == 0)
-        r = jwk_set_parse(buffer_text(&text), text.len, ret, err);
+        r = parse_set(source, &text, ret, err);
     return r < 0 ? error_context(err, "the keys of the authorization server") : 0;
 }
 

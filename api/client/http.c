@@ -43,7 +43,7 @@ static int connect_tcp(const struct http_target *target, struct error *err)
     if (fd < 0)
         return error_errno(err, errno, NULL, "cannot make a socket");
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        return error_set(err, ERROR_UNREACHABLE, "start it: chat2shell serve", "nothing answers at %s:%d: %s", target->host, target->port,
+        return error_set(err, ERROR_UNREACHABLE, "start it: chat2shell serve (with the same CHAT2SHELL_ variables as this command)", "nothing answers at %s:%d: %s", target->host, target->port,
                          strerrordesc_np(errno));
     return TAKE_FD(fd);
 }

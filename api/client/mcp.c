@@ -83,7 +83,7 @@ static int take_error(int status, const json_t *answer, struct error *err)
 {
     const char *message = json_get_text(json_object_get(answer, "error"), "message");
     enum error_code code = status == 413 ? ERROR_TOO_LARGE : status == 429 ? ERROR_LIMIT : status == 503 ? ERROR_UNAVAILABLE : ERROR_INVALID;
-    if (status == 401)
+    if (status == 401 || (status == 403 && message && strstr(message, "lacks the scope")))
         return error_set(err, ERROR_REFUSED, MCP_CLIENT_TOKEN_HINT,
                          "%s", message ? message : "the MCP endpoint refuses this caller");
     if (message)

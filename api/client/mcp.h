@@ -6,7 +6,7 @@
 #define MCP_CLIENT_REVISION "2025-11-25"
 #define MCP_CLIENT_TIMEOUT_MS (10 * 60 * 1000) // a tool call may wait long
 #define MCP_CLIENT_TOKEN_HINT \
-    "Put a token with the right scopes into a file (chat2shell token create NAME --output-file FILE) and name it in CHAT2SHELL_MCP_TOKEN_FILE"
+    "put a token with the right scopes into a file (chat2shell token create NAME --output-file FILE) and name it in CHAT2SHELL_MCP_TOKEN_FILE"
 
 struct mcp_client {
     char *host, *path;

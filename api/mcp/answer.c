@@ -211,7 +211,7 @@ void mcp_call_refuse_scope(struct mcp_call *call, enum auth_scope scope)
 {
     struct mcp_exchange *exchange = call->exchange;
     CLEANUP_FREE char *message =
-        mem_format("this caller may not do that: its token lacks the scope %s", auth_scope_word(scope));
+        mem_format("this caller may not do that: its token lacks the scope %s; use one that has it", auth_scope_word(scope));
     if (!exchange->is_batch && exchange->server->front.auth)
         exchange->challenge = auth_challenge_scope(exchange->server->front.auth, scope);
     mcp_call_error(call, 403, JSONRPC_INVALID_REQUEST, message, NULL);

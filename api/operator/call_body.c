@@ -135,17 +135,18 @@ bool operator_read_body(struct call *call)
     struct error err = ERROR_INIT;
     size_t len;
     const char *bytes = http_request_body(call->http, &len);
-    bool is_yaml = false;
+    bool may_be_yaml = false;
     if (form == BODY_NONE || (form == BODY_OPTIONAL && !len))
         return true;
     if (form == BODY_REVIEW && has_media_type(call, REVIEW_MEDIA_TYPE))
         return read_review(call, bytes, len);
-    if (!check_media_type(call, &is_yaml))
+    if (!check_media_type(call, &may_be_yaml))
         return false;
-    is_yaml = is_yaml && !looks_like_json(bytes, len);
+    bool is_yaml = may_be_yaml && !looks_like_json(bytes, len);
     if ((is_yaml ? read_yaml(bytes, len, &call->body, &err) : read_json(call, bytes, len, &err)) < 0) {
         error_context(&err, "the body is not %s", is_yaml ? "YAML of one object" : "JSON");
-        operator_fail_as(call, err.code == ERROR_TOO_LARGE ? 413 : 400, err.code, "send one object", "%s", err.message);
+        const char *hint = may_be_yaml && !is_yaml ? "a body that begins with { or [ is read as JSON; write YAML in lines" : "send one object";
+        operator_fail_as(call, err.code == ERROR_TOO_LARGE ? 413 : 400, err.code, hint, "%s", err.message);
         return false;
     }
     http_request_drop_body(call->http);

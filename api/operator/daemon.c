@@ -76,15 +76,21 @@ static json_t *last_errors(struct store *store, struct error *err)
     return errors;
 }
 
+static const char *auth_word(unsigned modes)
+{
+    static const char *const words[] = {[0] = "none", [AUTH_TOKEN] = "token", [AUTH_OAUTH] = "oauth", [AUTH_TOKEN | AUTH_OAUTH] = "token,oauth"};
+    return words[modes];
+}
+
 static json_t *base_status(const struct call *call)
 {
     char started[WALL_TIME_TEXT_SIZE];
     wall_time_format(call->server->started_at, started);
     const struct config *config = call->world->config;
     int port = atomic_load(&call->server->mcp_port);
-    return json_pack("{s:s, s:i, s:s, s:s, s:{s:o, s:i}, s:o}", "version", CHAT2SHELL_VERSION, "pid",
+    return json_pack("{s:s, s:i, s:s, s:s, s:{s:o, s:i, s:s}, s:o}", "version", CHAT2SHELL_VERSION, "pid",
                      (int)getpid(), "startedAt", started, "driver", request_driver_name(call->world), "mcp",
-                     "host", json_from_text(config->host), "port", port ? port : config->port, "queues",
+                     "host", json_from_text(config->host), "port", port ? port : config->port, "auth", auth_word(config->auth_modes), "queues",
                      queues_to_json(call->world->manager));
 }
 

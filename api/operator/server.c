@@ -75,7 +75,7 @@ static bool check_head(void *arg, struct http_request *request, struct http_refu
                   http_request_method(request), allow);
         return refuse(refusal, 405, allow);
     }
-    error_set(&refusal->error, ERROR_NOT_FOUND, NULL, "there is no such path here: %.200s",
+    error_set(&refusal->error, ERROR_NOT_FOUND, "what there is: /apis, /api/v1, /openapi/v3, /healthz, /metrics", "there is no such path here: %.200s",
               http_request_path(request));
     return refuse(refusal, 404, NULL);
 }

@@ -97,7 +97,7 @@ static int read_life(const json_t *body, struct wall_time now, struct store_toke
         return 0;
     json_int_t ms = json_is_integer(life) ? json_integer_value(life) : 0;
     if (ms < LIFE_MIN_MS || ms > LIFE_MAX_MS)
-        return error_set(err, ERROR_INVALID, "leave it out for a token that does not expire", "expiresInMs must be from a second to ten years");
+        return error_set(err, ERROR_INVALID, "leave it out for a token that does not expire", "the life of a token (expiresInMs) is from a second to ten years");
     row->expires_at.ms = now.ms + ms;
     return 0;
 }
@@ -131,6 +131,7 @@ static void added(void *arg, int result, const struct error *err) // store threa
         token_set_add(auth_tokens(call->world->auth), &request->row);
         json_t *body = token_to_json(&request->row, clock_wall(call->world->clock));
         json_set_text(body, "token", request->text);
+        json_object_set_new(body, "isAskedFor", json_boolean(call->world->config->auth_modes & AUTH_TOKEN));
         operator_answer(call, 201, body);
     }
     free_request(request);

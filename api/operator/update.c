@@ -62,10 +62,20 @@ static int patch_object(const struct update *update, const struct record *curren
     return 0;
 }
 
+// What a PUT leaves out is taken away: a body that does not even say what it is about is a mistake.
+static int check_is_named(const json_t *body, struct error *err)
+{
+    if (json_get_text(json_object_get(body, "metadata"), "name"))
+        return 0;
+    return error_set(err, ERROR_USAGE, "read the object, change it and send the whole; PATCH changes parts", "metadata.name must be in the body of a PUT");
+}
+
 static int make_object(struct update *update, const struct record *current, struct applied *ret, struct error *err)
 {
     switch (update->form) {
     case UPDATE_REPLACE:
+        if (check_is_named(update->call->body, err) < 0)
+            return -1;
         ret->object = json_incref(update->call->body);
         return 0;
     case UPDATE_APPLY:

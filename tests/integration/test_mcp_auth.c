@@ -484,8 +484,13 @@ static void a_file_of_keys_that_cannot_be_trusted_or_read_keeps_the_server_from_
     assert_int_equal(chmod(path, 0644), 0);
     f.config.oauth_jwks = "/nonexistent/keys.json";
     assert_error(try_serve(&err), ERROR_NOT_FOUND);
+    assert_non_null(strstr(err.hint, "CHAT2SHELL_OAUTH_JWKS"));
     f.config.oauth_jwks = f.dir;
     assert_error(try_serve(&err), ERROR_INVALID);
+    f.config.oauth_jwks = "/etc/passwd"; // a trusted file, and no key set
+    assert_true(try_serve(&err) < 0);
+    assert_non_null(strstr(err.message, "/etc/passwd"));
+    assert_non_null(strstr(err.hint, "CHAT2SHELL_OAUTH_JWKS"));
     signer_clear(&signer);
 }
 

@@ -558,6 +558,7 @@ static void status_counts_what_is_there(void **state)
     assert_int_equal(json_get_int(status, "approvalsPending", 0), 1);
     assert_int_equal(json_get_int(status, "pid", 0), getpid());
     assert_int_equal(json_get_int(json_object_get(status, "mcp"), "port", 0), 4711);
+    assert_string_equal(json_get_text(json_object_get(status, "mcp"), "auth"), "none");
     assert_true(json_array_size(json_object_get(status, "queues")) >= 5);
     assert_true(json_is_array(json_object_get(status, "lastErrors")));
     CLEANUP_JSON json_t *version = GET("/version", 200);

@@ -247,6 +247,26 @@ static void a_patch_of_an_unknown_form_is_told_which_are_known(void **state)
     assert_string_equal(api_text(status_part, "metadata/name"), "w1");
 }
 
+static void a_replacement_that_does_not_name_its_object_changes_nothing(void **state)
+{
+    struct api_rig *api = *state;
+    json_decref(POST("", LABELS("\"a\": \"1\""), 201));
+    static const char *const bodies[] = {"{}", "{\"metadata\": {}}", "{\"metadata\": {\"name\": null}}", "{\"spec\": {\"mode\": \"managed\"}}"};
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        CLEANUP_JSON json_t *status = PUT(W, bodies[i], 400);
+        api_assert_status(status, "BadRequest", "metadata.name must be in the body of a PUT");
+    }
+    CLEANUP_JSON json_t *now = GET(W, 200);
+    assert_json(api_at(now, "metadata/labels"), "{\"a\": \"1\"}");
+}
+
+static void a_yaml_body_that_is_taken_for_json_is_told_why(void **state)
+{
+    struct api_rig *api = *state;
+    CLEANUP_JSON json_t *status = APPLY(W, "me", "{apiVersion: chat2shell.dev/v1, kind: Workspace}", 400);
+    assert_non_null(strstr(api_text(status, "details/hint"), "is read as JSON; write YAML in lines"));
+}
+
 // ---- field validation
 // -------------------------------------------------------------------------------------------------------
 static void strict_reading_names_every_unknown_and_repeated_field(void **state)
@@ -304,15 +324,15 @@ static void a_uid_or_version_of_another_object_is_a_conflict(void **state)
 {
     struct api_rig *api = *state;
     CLEANUP_JSON json_t *made = POST("", LABELS(""), 201);
-    CLEANUP_JSON json_t *other = PUT(W, "{\"metadata\": {\"uid\": \"ws_other\"}}", 409);
+    CLEANUP_JSON json_t *other = PUT(W, "{\"metadata\": {\"name\": \"w1\", \"uid\": \"ws_other\"}}", 409);
     api_assert_status(other, "Conflict", "Precondition failed: UID in precondition: ws_other, UID in object meta: ws_");
     json_decref(MERGE(W, "{\"metadata\": {\"labels\": {\"a\": \"1\"}}}", 200));
-    CLEANUP_FREE char *stale = mem_format("{\"metadata\": {\"resourceVersion\": \"%s\"}}", version_of(made));
+    CLEANUP_FREE char *stale = mem_format("{\"metadata\": {\"name\": \"w1\", \"resourceVersion\": \"%s\"}}", version_of(made));
     CLEANUP_JSON json_t *status = PUT(W, stale, 409);
     api_assert_status(status, "Conflict",
                       "Operation cannot be fulfilled on workspaces.chat2shell.dev \"w1\": the object has been modified; please apply your "
                       "changes to the latest version and try again");
-    json_decref(PUT(W, "{\"metadata\": {\"creationTimestamp\": null, \"deletionTimestamp\": \"2020-01-01T00:00:00Z\"}}", 200));
+    json_decref(PUT(W, "{\"metadata\": {\"name\": \"w1\", \"creationTimestamp\": null, \"deletionTimestamp\": \"2020-01-01T00:00:00Z\"}}", 200));
     CLEANUP_JSON json_t *now = GET(W, 200);
     assert_string_equal(api_text(now, "metadata/deletionTimestamp"), "");
 }
@@ -426,7 +446,7 @@ static void dry_runs_of_changes_store_nothing(void **state)
     CLEANUP_JSON json_t *applied = APPLY(W, "me&dryRun=All", LABELS("\"b\": \"1\""), 200);
     assert_json(api_at(applied, "metadata/labels"), "{\"b\": \"1\"}");
     json_decref(JSON_PATCH(W "?dryRun=All", "[{\"op\": \"remove\", \"path\": \"/metadata/labels\"}]", 200));
-    json_decref(PUT(W "?dryRun=All", "{}", 200));
+    json_decref(PUT(W "?dryRun=All", "{\"metadata\": {\"name\": \"w1\"}}", 200));
     CLEANUP_JSON json_t *after = GET(W, 200);
     assert_true(json_equal(before, after));
 }
@@ -449,6 +469,8 @@ int main(void)
         API_TEST(json_patches_do_all_operations_or_none),
         API_TEST(malformed_json_patches_are_bad_requests),
         API_TEST(a_patch_of_an_unknown_form_is_told_which_are_known),
+        API_TEST(a_replacement_that_does_not_name_its_object_changes_nothing),
+        API_TEST(a_yaml_body_that_is_taken_for_json_is_told_why),
         API_TEST(strict_reading_names_every_unknown_and_repeated_field),
         API_TEST(many_unknown_fields_can_be_ignored),
         API_TEST(a_name_is_generated_from_its_beginning),
