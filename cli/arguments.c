@@ -55,13 +55,21 @@ static int refuse_option(const struct invocation *in, const char *word, struct e
     return fail_usage(in, err, "there is no option", bare, nearest, "--");
 }
 
+// A choice that ends in "=" stands for all that begin like it.
+static bool is_choice(const char *choice, const char *text)
+{
+    size_t len = strlen(choice);
+    bool is_open = len && choice[len - 1] == '=';
+    return is_open ? strncmp(choice, text, len) == 0 && text[len] : strcmp(choice, text) == 0;
+}
+
 static int check_value(const struct invocation *in, const struct option_row *row, const char *text, struct error *err)
 {
     static const char *const booleans[] = {"true", "false", NULL};
     const char *const *choices = row->value ? row->choices : booleans;
     size_t count = 0;
     for (; choices && choices[count]; count++)
-        if (strcmp(choices[count], text) == 0)
+        if (is_choice(choices[count], text))
             return 0;
     if (!choices)
         return 0;

@@ -15,9 +15,11 @@ void yaml_write(struct buffer *out, const json_t *value); // what print_yaml pri
 struct text_table {
     size_t column_count, row_count;
     char **cells; // row by row; row 0 is the heading
+    size_t least_widths[TABLE_MAX_COLUMNS]; // of columns that are to stand below others; 0: as wide as their text
 };
 void text_table_add_row(struct text_table *table, const char *const *cells, size_t count); // copied, made printable; the first row sets the count
 void text_table_write(const struct text_table *table, bool has_heading, struct buffer *out);
+void text_table_widths(const struct text_table *table, size_t from_row, size_t ret[TABLE_MAX_COLUMNS]); // in characters
 void text_table_print(const struct text_table *table, bool has_heading);
 void text_table_free(struct text_table *table);
 // A meta.k8s.io/v1 Table as the server sent it: its columns of priority 0, or all.

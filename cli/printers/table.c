@@ -38,9 +38,9 @@ static size_t text_width(const char *text)
     return width;
 }
 
-static void find_widths(const struct text_table *table, size_t from, size_t widths[TABLE_MAX_COLUMNS])
+void text_table_widths(const struct text_table *table, size_t from, size_t widths[TABLE_MAX_COLUMNS])
 {
-    memset(widths, 0, TABLE_MAX_COLUMNS * sizeof(*widths));
+    memcpy(widths, table->least_widths, sizeof(table->least_widths));
     for (size_t i = from * table->column_count; i < table->row_count * table->column_count; i++) {
         size_t width = text_width(table->cells[i]);
         if (width > widths[i % table->column_count])
@@ -51,7 +51,7 @@ static void find_widths(const struct text_table *table, size_t from, size_t widt
 void text_table_write(const struct text_table *table, bool has_heading, struct buffer *out)
 {
     size_t widths[TABLE_MAX_COLUMNS], from = has_heading ? 0 : 1;
-    find_widths(table, from, widths);
+    text_table_widths(table, from, widths);
     for (size_t row = from; row < table->row_count; row++) {
         const char *const *cells = (const char *const *)&table->cells[row * table->column_count];
         size_t last = table->column_count;
