@@ -103,4 +103,4 @@ extern const char *const output_json_only[]; // table, json
 
 extern const struct command command_serve, command_stop, command_setup, command_status, command_doctor, command_version, command_get, command_describe,
     command_apply, command_delete, command_recreate, command_export, command_approval, command_workspace, command_token, command_exec, command_mcp, command_help,
-    command_wait, command_events;
+    command_wait, command_events, command_explain;

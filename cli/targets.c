@@ -8,7 +8,7 @@
 
 const struct kind_info events_info = {.kind = KIND_COUNT, .name = "Event", .singular = "event", .plural = "events", .short_name = "ev"};
 
-static const struct kind_info *find_kind(const char *word, struct error *err)
+const struct kind_info *target_kind(const char *word, struct error *err)
 {
     const char *const names[] = {events_info.name, events_info.singular, events_info.plural, events_info.short_name};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -46,7 +46,7 @@ static int add_kinds(struct targets *to, const char *words, const char *const *n
         size_t len = strcspn(words, ",");
         CLEANUP_FREE char *word = mem_strndup(words, len);
         bool is_all = strcmp(word, "all") == 0;
-        const struct kind_info *info = is_all ? NULL : find_kind(word, err);
+        const struct kind_info *info = is_all ? NULL : target_kind(word, err);
         if (!is_all && (!info || add_names(to, info, names, err) < 0))
             return -1;
         for (int kind = 0; is_all && kind < KIND_COUNT; kind++)
@@ -63,7 +63,7 @@ static int add_pair(struct targets *to, const char *pair, struct error *err)
     if (!slash || !slash[1])
         return error_set(err, ERROR_USAGE, "like sandbox/dev workspace/demo", "'%.100s' is not of the form KIND/NAME", pair);
     CLEANUP_FREE char *word = mem_strndup(pair, (size_t)(slash - pair));
-    const struct kind_info *info = find_kind(word, err);
+    const struct kind_info *info = target_kind(word, err);
     return info ? add(to, info, slash + 1, err) : -1;
 }
 

@@ -16,6 +16,8 @@ struct targets {
 // Core Events as something that can be listed: not a kind of records.
 extern const struct kind_info events_info;
 
+// A kind's word, or the one of Events. ERROR_USAGE with a likely meaning.
+const struct kind_info *target_kind(const char *word, struct error *err);
 int targets_parse(const struct invocation *in, struct targets *ret, struct error *err);
 // "/apis/…/sandboxes", "/apis/…/sandboxes/NAME". The caller owns it.
 char *target_path(const struct kind_info *info, const char *name);
