@@ -29,7 +29,7 @@ static size_t set_polls(struct mcp_bridge *bridge, bool may_read)
     bridge->polls[0] = poll_row(bridge->signal_fd, POLLIN);
     bridge->polls[1] = poll_row(bridge->input.fd, may_read && !bridge->input.is_ended ? POLLIN : 0);
     bridge->polls[2] = (struct pollfd){.fd = bridge->output.fd, .events = mcp_output_waiting(&bridge->output) ? POLLOUT : 0};
-    for (const struct mcp_flight *flight = bridge->flights; flight; flight = flight->next) {
+    for (struct mcp_flight *flight = bridge->flights; flight; flight = flight->next) {
         short events = mcp_flight_events(flight);
         if (is_full || (total > HELD_MAX_BYTES && flight != largest)) {
             events &= ~POLLIN;
