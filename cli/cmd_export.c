@@ -40,13 +40,13 @@ static int target_open(struct target *target, const char *file, struct error *er
     struct stat info;
     target->dir_fd = open(dirname(for_dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (target->dir_fd < 0)
-        return error_errno(err, errno, NULL, "cannot open the directory of %s", file);
+        return error_errno(err, errno, "name a file in a directory that is there", "cannot open the directory of %s", file);
     target->name = mem_strdup(basename(for_name));
     if (fstatat(target->dir_fd, target->name, &info, AT_SYMLINK_NOFOLLOW) == 0 && (!target->may_replace || !S_ISREG(info.st_mode)))
         return refuse_existing(file, err);
     target->temp_name = mem_format(".%s.%ld.part", target->name, (long)getpid());
     target->fd = openat(target->dir_fd, target->temp_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return target->fd < 0 ? error_errno(err, errno, NULL, "cannot write in the directory of %s", file) : 0;
+    return target->fd < 0 ? error_errno(err, errno, "name a file in a directory that you may write", "cannot write in the directory of %s", file) : 0;
 }
 
 // The file appears whole, and never in the place of one that came meanwhile.

@@ -155,7 +155,9 @@ int manifest_read(const char *path, struct manifest *ret, struct error *err)
     int r = is_stdin ? fs_read_all(STDIN_FILENO, &text, err) : fs_read_file(path, &text, err);
     if (text.is_over || (r < 0 && err->code == ERROR_TOO_LARGE))
         return refuse_size(file, err);
-    return r < 0 ? -1 : parse_text(file, &text, ret, err);
+    if (r < 0)
+        return error_hint(err, "name a file that you may read, a directory of them, or - for standard input");
+    return parse_text(file, &text, ret, err);
 }
 
 void manifest_free(struct manifest *manifest)
