@@ -36,6 +36,16 @@ static size_t depth_of(const json_t *value)
     return deepest + 1;
 }
 
+static size_t count_values(const json_t *value)
+{
+    size_t count = 1, i;
+    const char *key;
+    json_t *item;
+    json_object_foreach((json_t *)value, key, item) count += count_values(item);
+    json_array_foreach((json_t *)value, i, item) count += count_values(item);
+    return count;
+}
+
 // Numbers are equal by value, however they are written.
 static bool is_equal(const json_t *a, const json_t *b)
 {
@@ -177,7 +187,7 @@ static int run_copy(struct patching *patching, const struct operation *operation
     json_t *value = NULL;
     if (find(patching, operation->from, &value, err) < 0)
         return -1;
-    patching->copied_bytes += json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+    patching->copied_bytes += json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) + count_values(value) * JSON_PATCH_VALUE_BYTES;
     if (patching->copied_bytes > JSON_PATCH_MAX_COPIED_BYTES)
         return error_set(err, ERROR_TOO_LARGE, NULL, "the patch copies more than %d bytes", JSON_PATCH_MAX_COPIED_BYTES);
     return put(patching, operation->path, json_deep_copy(value), err);

@@ -3,7 +3,8 @@
 #include "controller/base/json.h"
 
 #define JSON_PATCH_MAX_OPERATIONS 10000
-#define JSON_PATCH_MAX_COPIED_BYTES (4 * 1024 * 1024) // by all its `copy` operations together
+#define JSON_PATCH_MAX_COPIED_BYTES (4 * 1024 * 1024) // by all its `copy` operations together: text, and for each value
+#define JSON_PATCH_VALUE_BYTES 128                    // so much more: an empty list is two bytes long and takes that in memory
 
 // *document is replaced on success. ERROR_USAGE: the list is malformed; ERROR_TOO_LARGE: too long, copies too much or
 // nests too deep; ERROR_INVALID: an operation does not fit the document, or a `test` failed.

@@ -82,6 +82,36 @@ static void copies_that_grow_without_end_are_refused(void **state)
     assert_error(json_patch_apply(&document, patch, &err), ERROR_TOO_LARGE);
 }
 
+static size_t count_values(json_t *value)
+{
+    size_t count = 1, i;
+    const char *key;
+    json_t *item;
+    json_object_foreach(value, key, item) count += count_values(item);
+    json_array_foreach(value, i, item) count += count_values(item);
+    return count;
+}
+
+// A list of two bytes takes fifty times that in memory.
+static void copies_are_bounded_in_values_too_whatever_is_copied(void **state)
+{
+    (void)state;
+    static const char *const documents[] = {"[]", "[[]]", "[{}]", "[1]", "[\"\"]", "[null,true,[[[]]]]"};
+    CLEANUP_JSON json_t *doubling = parse("[{\"op\":\"copy\",\"from\":\"\",\"path\":\"/-\"}]");
+    for (size_t i = 0; i < ARRAY_LEN(documents); i++) {
+        struct error err = ERROR_INIT;
+        CLEANUP_JSON json_t *patch = json_array();
+        int r = 0;
+        for (size_t n = 1; r == 0 && n < 40; n++) {
+            CLEANUP_JSON json_t *document = parse(documents[i]);
+            json_array_extend(patch, doubling);
+            r = json_patch_apply(&document, patch, &err);
+            assert_true(count_values(document) <= JSON_PATCH_MAX_COPIED_BYTES / JSON_PATCH_VALUE_BYTES + 8);
+        }
+        assert_error(r, ERROR_TOO_LARGE);
+    }
+}
+
 static void nesting_without_end_is_refused(void **state)
 {
     (void)state;
@@ -104,6 +134,7 @@ int main(void)
         cmocka_unit_test(patches_give_what_the_standard_says),
         cmocka_unit_test(a_patch_shares_nothing_with_the_document_it_makes),
         cmocka_unit_test(copies_that_grow_without_end_are_refused),
+        cmocka_unit_test(copies_are_bounded_in_values_too_whatever_is_copied),
         cmocka_unit_test(nesting_without_end_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
