@@ -70,6 +70,13 @@ static size_t take_last(struct http_stream *stream, char *bytes, size_t max)
     return len;
 }
 
+// The library ends such a connection and then does not close it while another one stands still longer: of those with the
+// common timeout it only looks at the ones that are late. At those with a timeout of their own it looks every time.
+static void close_soon(struct http_request *request)
+{
+    MHD_set_connection_option(request->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+}
+
 static ssize_t read_piece(void *arg, uint64_t position, char *bytes, size_t max)
 {
     (void)position;
@@ -90,6 +97,8 @@ static ssize_t read_piece(void *arg, uint64_t position, char *bytes, size_t max)
     else
         http_connection_set_deadline(request->connection, DEADLINE_NONE); // it has taken everything
     pthread_mutex_unlock(&request->lock);
+    if (result == MHD_CONTENT_READER_END_WITH_ERROR)
+        close_soon(request);
     return result;
 }
 

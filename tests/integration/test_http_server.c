@@ -1,5 +1,6 @@
 // The HTTP front over real sockets: answers from other threads, hang-ups, streams, limits, stop.
 #include "api/http/http.h"
+#include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "controller/base/socket.h"
 #include "tests/support/http_client.h"
@@ -506,6 +507,50 @@ static void a_stream_tells_that_its_reader_hung_up(void **state)
     assert_int_equal(fixture.gone, 1);
 }
 
+static void read_until(int fd, const char *end)
+{
+    char text[1024];
+    size_t len = 0;
+    do {
+        ssize_t n = recv(fd, text + len, sizeof(text) - 1 - len, 0);
+        assert_true(n > 0);
+        len += (size_t)n;
+        text[len] = '\0';
+    } while (!strstr(text, end));
+}
+
+// Beside connections that stand still longer, on either thread.
+static void the_connection_of_a_stream_is_closed_when_its_reader_hung_up(void **state)
+{
+    (void)state;
+    int idle[8];
+    struct http_server_stats stats;
+    for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
+        idle[i] = http_client_connect(fixture.port);
+        http_client_send_text(idle[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        struct http_answer answer;
+        http_client_read(idle[i], &answer, SOON_MS);
+        http_answer_clear(&answer);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
+        int fd = open_stream();
+        assert_int_equal(http_stream_write(fixture.stream, "piece", 5), 0);
+        read_until(fd, "piece");
+        usleep(20 * 1000); // it waits for the next one, most likely
+        close(fd);
+        wait_until(is_gone);
+        http_stream_close(fixture.stream);
+        fixture.stream = NULL;
+        fixture.gone = 0;
+    }
+    for (int waited_ms = 0; http_server_get_stats(fixture.server, &stats), stats.connections > ARRAY_LEN(idle); waited_ms += 10) {
+        assert_true(waited_ms < SOON_MS);
+        usleep(10 * 1000);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(idle); i++)
+        close(idle[i]);
+}
+
 static void stop_ends_streams(void **state)
 {
     (void)state;
@@ -643,6 +688,7 @@ int main(void)
         TEST(a_stream_whose_reader_is_slow_refuses_pieces_until_it_drained),
         TEST(a_drained_stream_says_that_it_takes_more),
         TEST(a_stream_tells_that_its_reader_hung_up),
+        TEST(the_connection_of_a_stream_is_closed_when_its_reader_hung_up),
         TEST(stop_ends_streams),
         TEST(a_unix_socket_tells_who_connected),
         TEST(a_port_in_use_is_named),
