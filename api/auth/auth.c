@@ -31,7 +31,9 @@ static bool refuse(struct http_refusal *refusal, int status, const char *header,
 
 static const char *hint(const struct auth *auth)
 {
-    return auth->config->auth_modes & AUTH_OAUTH ? HINT_OAUTH : HINT_STATIC;
+    static const char *const hints[] = {
+        [AUTH_TOKEN] = HINT_STATIC, [AUTH_OAUTH] = HINT_OAUTH, [AUTH_TOKEN | AUTH_OAUTH] = HINT_OAUTH ", or a token of chat2shell token create"};
+    return hints[auth->config->auth_modes];
 }
 
 static bool refuse_nobody(const struct auth *auth, struct http_refusal *refusal)
@@ -109,6 +111,10 @@ static bool check_token(const struct auth *auth, const char *token, struct calle
     bool is_static = strncmp(token, TOKEN_PREFIX, sizeof(TOKEN_PREFIX) - 1) == 0;
     if (len <= AUTH_TOKEN_MAX_BYTES && modes & AUTH_TOKEN && (is_static || !(modes & AUTH_OAUTH)))
         return check_static(auth, token, caller, refusal);
+    if (is_static && !(modes & AUTH_TOKEN)) {
+        error_set(&refusal->error, ERROR_REFUSED, HINT_OAUTH, "tokens of chat2shell token create are not taken here");
+        return refuse_token(auth, refusal);
+    }
     if (len <= AUTH_TOKEN_MAX_BYTES && modes & AUTH_OAUTH)
         return check_oauth(auth, token, len, caller, refusal);
     error_set(&refusal->error, ERROR_TOO_LARGE, hint(auth), "the token is longer than %d bytes", AUTH_TOKEN_MAX_BYTES);

@@ -394,6 +394,15 @@ static void access_tokens_are_checked_against_a_file_and_the_server_says_where_t
     signer_clear(&signer);
 }
 
+static void assert_told(const char *authorization, const char *words)
+{
+    struct http_answer answer = ask(authorization, PING);
+    assert_int_equal(answer.status, 401);
+    if (!strstr(answer.body, words))
+        fail_msg("'%s' is not in %s", words, answer.body);
+    http_answer_clear(&answer);
+}
+
 static void static_and_access_tokens_go_side_by_side_only_where_both_are_asked_for(void **state)
 {
     (void)state;
@@ -403,9 +412,11 @@ static void static_and_access_tokens_go_side_by_side_only_where_both_are_asked_f
     CLEANUP_FREE char *fixed = make_token("laptop", ALL_SCOPES, 0);
     assert_token(fixed, 200);
     assert_token(token, 200);
+    assert_told(NULL, "an access token for this resource, or a token of chat2shell token create");
     stop();
     serve(AUTH_OAUTH, path);
-    assert_token(fixed, 401);
+    CLEANUP_FREE char *shown = bearer(fixed);
+    assert_told(shown, "tokens of chat2shell token create are not taken here: send Authorization: Bearer and an access token");
     assert_token(token, 200);
     stop();
     serve(AUTH_TOKEN, NULL);
