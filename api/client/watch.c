@@ -144,8 +144,9 @@ static int take_lines(struct follower *follower, struct following *following, st
             return 0;
         }
         CLEANUP_JSON json_t *event = NULL;
-        if (json_parse_with_nul(body->data, (size_t)(end - body->data), &event, err) < 0)
-            return error_context(err, "the daemon's watch is not JSON");
+        struct error local = ERROR_INIT;
+        if (json_parse_with_nul(body->data, (size_t)(end - body->data), &event, &local) < 0)
+            return error_set(err, ERROR_INTERNAL, "is the daemon of another version?", "the daemon's watch is not JSON: %s", local.message);
         buffer_consume(body, (size_t)(end - body->data) + 1);
         following->scanned = 0;
         following->empty_rounds = 0;
@@ -158,9 +159,11 @@ static int take_lines(struct follower *follower, struct following *following, st
 
 static int read_one(struct follower *follower, struct following *following, struct error *err)
 {
-    int more = answer_stream_read(following->stream, err);
-    if (more < 0)
-        return -1;
+    struct error local = ERROR_INIT;
+    int more = answer_stream_read(following->stream, &local);
+    if (more < 0 && local.code != ERROR_UNAVAILABLE)
+        return error_copy(err, &local);
+    more = more > 0; // cut off in the middle is an end too: what comes next says whether the daemon is gone
     int r = take_lines(follower, following, err);
     if (r || more || !following->stream)
         return r;
