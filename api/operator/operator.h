@@ -13,7 +13,7 @@
 //   GET    /PLURAL/NAME                NAME may be a name, a uid, or a unique prefix (8 characters or more) of a uid
 //   POST   /PLURAL                     creates (201); metadata.generateName makes a name
 //   PUT    /PLURAL/NAME                replaces spec, labels, annotations and finalizers (the server's own, chat2shell.dev/…, stay);
-//                                      metadata.resourceVersion and metadata.uid must be current if given
+//                                      metadata.name must be there; metadata.resourceVersion and metadata.uid must be current if given
 //   PATCH  /PLURAL/NAME                application/merge-patch+json (RFC 7386), application/json-patch+json (RFC 6902, at most 10,000
 //                                      operations), application/apply-patch+yaml (server-side apply of JSON or YAML: creates (201) or
 //                                      updates; ?fieldManager=M is required, &force=true takes other managers' fields)
