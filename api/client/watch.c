@@ -75,8 +75,9 @@ static int open_one(struct follower *follower, struct following *following, stru
     const struct http_ask ask = {.method = "GET", .path = path, .headers = headers, .timeout_ms = REST_TIMEOUT_MS};
     struct error local = ERROR_INIT;
     following->scanned = 0;
-    if (answer_stream_open(&(struct http_target){.socket_path = follower->rest->socket_path}, &ask, &following->stream, err) < 0)
-        return -1;
+    if (answer_stream_open(&(struct http_target){.socket_path = follower->rest->socket_path}, &ask, &following->stream, &local) < 0)
+        return local.code != ERROR_UNAVAILABLE ? error_copy(err, &local)
+                                               : error_set(err, ERROR_UNREACHABLE, "start it: chat2shell serve", "the daemon does not answer: it is stopping");
     if (answer_stream_status(following->stream) < 300)
         return 0;
     take_refusal(following->stream, &local);
