@@ -76,7 +76,7 @@ static void a_known_path_tells_its_methods(void **state)
     static const struct {
         const char *path, *allow;
     } rows[] = {
-        {"/apis/chat2shell.dev/v1/sandboxes", "GET, POST"},
+        {"/apis/chat2shell.dev/v1/sandboxes", "GET, POST, DELETE"},
         {"/apis/chat2shell.dev/v1/sandboxes/dev", "GET, PUT, PATCH, DELETE"},
         {"/chat2shell/v1/status", "GET"},
         {"/chat2shell/v1/stop", "POST"},
@@ -105,7 +105,7 @@ static void every_error_code_has_its_status(void **state)
     }
 }
 
-static void an_unknown_field_makes_it_a_bad_request(void **state)
+static void an_object_that_does_not_hold_tells_its_causes(void **state)
 {
     (void)state;
     struct error err = {.code = ERROR_INVALID, .message = "spec.x: unknown"};
@@ -114,8 +114,9 @@ static void an_unknown_field_makes_it_a_bad_request(void **state)
     const struct status_about about = {.name = "dev", .kind = "sandboxes", .causes = causes};
     int status = 0;
     CLEANUP_JSON json_t *json = status_to_json(0, &err, &about, &status);
-    assert_int_equal(status, 400);
-    assert_string_equal(json_get_text(json, "reason"), "BadRequest");
+    assert_int_equal(status, 422);
+    assert_string_equal(json_get_text(json, "reason"), "Invalid");
+    assert_true(json_equal(json_object_get(json_object_get(json, "details"), "causes"), causes));
     assert_string_equal(json_get_text(json_object_get(json, "details"), "kind"), "sandboxes");
 }
 
@@ -172,7 +173,7 @@ int main(void)
         cmocka_unit_test(other_paths_have_no_route),
         cmocka_unit_test(a_known_path_tells_its_methods),
         cmocka_unit_test(every_error_code_has_its_status),
-        cmocka_unit_test(an_unknown_field_makes_it_a_bad_request),
+        cmocka_unit_test(an_object_that_does_not_hold_tells_its_causes),
         cmocka_unit_test(ages_read_as_kubectl_writes_them),
         cmocka_unit_test(a_table_of_every_kind_has_a_cell_for_each_column),
     };
