@@ -63,7 +63,7 @@ void http_connection_set_deadline(struct http_connection *connection, int64_t de
 static void say_why(struct http_server *server, struct http_connection *connection, int status,
                     const struct error *err)
 {
-    CLEANUP_FREE char *body = server->options.error_body(server->options.arg, status, err);
+    CLEANUP_FREE char *body = server->options.error_body(server->options.arg, status, err, NULL, 0);
     CLEANUP_FREE char *text = mem_format("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n"
                                          "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
                                          status, status == 408 ? "Request Timeout" : "Service Unavailable",

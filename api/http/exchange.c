@@ -24,6 +24,7 @@ void http_request_unref(struct http_request *request)
     if (atomic_fetch_sub(&request->refs, 1) != 1)
         return;
     release_body(request);
+    free(request->refusal);
     if (request->response)
         MHD_destroy_response(request->response);
     http_stream_free(request->stream);
@@ -95,18 +96,38 @@ static enum MHD_Result queue_answer(struct http_request *request)
     return MHD_queue_response(request->mhd, (unsigned)request->status, request->response);
 }
 
-// Refused by the server or check_head. A drained request is answered once its body was read away.
+static void answer_refusal(struct http_request *request, const struct http_refusal *refusal, bool must_close, const char *bytes, size_t len)
+{
+    const struct http_server_options *options = &request->server->options;
+    char *body = options->error_body(options->arg, refusal->status, &refusal->error, bytes, len);
+    struct http_reply reply = {.status = refusal->status, .content_type = "application/json", .must_close = must_close};
+    memcpy(reply.headers, refusal->headers, sizeof(refusal->headers));
+    http_request_answer(request, refusal->status, must_close, http_reply_make(&reply, body, strlen(body)));
+    release_body(request);
+}
+
+// Refused by the server or check_head. What comes in of the body from now on is read away.
 static void refuse(struct http_request *request, const struct http_refusal *refusal, bool must_close)
 {
-    int status = refusal->status;
-    const struct http_server_options *options = &request->server->options;
-    char *body = options->error_body(options->arg, status, &refusal->error);
-    struct http_reply reply = {
-        .status = status, .content_type = "application/json", .must_close = must_close};
-    memcpy(reply.headers, refusal->headers, sizeof(refusal->headers));
-    http_request_answer(request, status, must_close, http_reply_make(&reply, body, strlen(body)));
+    answer_refusal(request, refusal, must_close, NULL, 0);
     request->is_draining = true;
-    release_body(request);
+}
+
+// The same, but the answer waits for the body, of which it may have to repeat something.
+static void refuse_after_body(struct http_request *request, const struct http_refusal *refusal)
+{
+    request->refusal = mem_alloc(sizeof(*refusal));
+    *request->refusal = *refusal;
+    request->body.max = HTTP_REFUSED_BODY_MAX_BYTES;
+    request->is_draining = true;
+}
+
+static void end_refusal(struct http_request *request)
+{
+    CLEANUP_FREE struct http_refusal *refusal = TAKE_PTR(request->refusal);
+    bool is_whole = request->body.len > 0 && (int64_t)request->body.len == request->received;
+    if (refusal)
+        answer_refusal(request, refusal, false, is_whole ? request->body.data : NULL, is_whole ? request->body.len : 0);
 }
 
 static void refuse_with(struct http_request *request, int status, enum error_code code, const char *hint,
@@ -162,14 +183,17 @@ static bool read_head(struct http_request *request, const char *method, const ch
         return true; // its framing cannot be trusted
     }
     if (options->check_head && !options->check_head(options->arg, request, &refusal))
-        refuse(request, &refusal, false);
+        refuse_after_body(request, &refusal);
     else
         check_length(request);
     if (!request->is_draining)
         return false;
     // Whoever asked for leave to send must be answered before; whoever sends must be read out to see the
     // answer.
-    return http_request_has_header(request, "Expect") || announced_length(request) > HTTP_DRAIN_MAX_BYTES;
+    bool is_now = http_request_has_header(request, "Expect") || announced_length(request) > HTTP_DRAIN_MAX_BYTES;
+    if (is_now)
+        end_refusal(request);
+    return is_now;
 }
 
 // ---- body -------------------------------------------------------------------------------------------------
@@ -182,11 +206,22 @@ static bool count_body(struct http_request *request, size_t len)
     return total <= HTTP_BODIES_MAX_BYTES && request->body_counted <= HTTP_BODIES_MAX_BYTES - total;
 }
 
+// Of a refused request's body: kept whole or not at all.
+static void keep_refused(struct http_request *request, const char *bytes, size_t len)
+{
+    if (!count_body(request, len) || buffer_append(&request->body, bytes, len) < 0)
+        release_body(request);
+}
+
 static enum MHD_Result collect(struct http_request *request, const char *bytes, size_t len)
 {
+    bool is_whole = (int64_t)request->body.len == request->received;
     request->received += (int64_t)len;
-    if (request->is_draining)
+    if (request->is_draining) {
+        if (request->refusal && is_whole)
+            keep_refused(request, bytes, len);
         return request->received > HTTP_DRAIN_MAX_BYTES ? MHD_NO : MHD_YES;
+    }
     if (!count_body(request, len))
         refuse_with(request, 503, ERROR_LIMIT, "try again in a moment",
                     "too many request bodies are being received at once");
@@ -201,7 +236,7 @@ struct MHD_Response *http_stopping_reply(struct http_server *server)
 {
     struct error error = ERROR_INIT;
     error_set(&error, ERROR_UNAVAILABLE, "connect again when it runs", "the server is shutting down");
-    char *body = server->options.error_body(server->options.arg, 503, &error);
+    char *body = server->options.error_body(server->options.arg, 503, &error, NULL, 0);
     const struct http_reply reply = {.status = 503, .content_type = "application/json", .must_close = true};
     return http_reply_make(&reply, body, strlen(body));
 }
@@ -220,6 +255,7 @@ static bool hand_over(struct http_request *request)
 
 static enum MHD_Result finish(struct http_request *request)
 {
+    end_refusal(request);
     if (!request->is_handed && !request->is_draining && !hand_over(request))
         return MHD_NO;
     pthread_mutex_lock(&request->lock);

@@ -25,6 +25,7 @@
 #define HTTP_HEAD_MAX_BYTES (12 * 1024)           // whole head: 431 beyond
 #define HTTP_BODY_MAX_BYTES (20 * 1024 * 1024)    // one body: 413 beyond
 #define HTTP_BODIES_MAX_BYTES (128 * 1024 * 1024) // all bodies in memory at once; one may take half of what it finds free: 503 beyond
+#define HTTP_REFUSED_BODY_MAX_BYTES (64 * 1024) // of a refused request, kept until its answer
 #define HTTP_DRAIN_MAX_BYTES                                                                                 \
     (256LL * 1024 * 1024) // of a refused body read and dropped, so that the answer arrives
 // Connections of a listener, or half of the process's limit on open files if that is less. An idle one takes
@@ -61,8 +62,10 @@ struct http_server_options {
     // filled. May be NULL.
     bool (*check_head)(void *arg, struct http_request *request, struct http_refusal *refusal);
     void (*handle)(void *arg, struct http_request *request);
-    // Words a refusal (of check_head or the server's own) as a JSON body; the result is freed by the server.
-    char *(*error_body)(void *arg, int status, const struct error *err);
+    // Words a refusal (of check_head or the server's own) as a JSON body; the result is freed by the server. body: what the
+    // refused request carried, for what an answer must repeat of it; NULL where it did not come in whole or is larger than
+    // HTTP_REFUSED_BODY_MAX_BYTES.
+    char *(*error_body)(void *arg, int status, const struct error *err, const char *body, size_t len);
     void *arg;
 };
 

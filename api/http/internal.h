@@ -59,6 +59,7 @@ struct http_request {
     const char *method, *path;
     const char *raw_target; // where the library reads it
     char *target;
+    struct http_refusal *refusal; // to be answered once the body was read away; NULL when it is
     bool is_head_seen, is_draining, is_handed;
     struct buffer body;
     size_t body_counted; // of server->body_bytes

@@ -192,7 +192,9 @@ static void refuse_text(struct http_request *request, struct jsonrpc_refusal *re
 static void refuse_revoked(struct mcp_server *server, struct http_request *request)
 {
     size_t len;
-    char *text = jsonrpc_error_text(NULL, JSONRPC_INVALID_REQUEST, MCP_REVOKED_TEXT, NULL, &len);
+    const char *bytes = http_request_body(request, &len);
+    CLEANUP_FREE char *id = jsonrpc_request_id(bytes, len);
+    char *text = jsonrpc_error_text(id, JSONRPC_INVALID_REQUEST, MCP_REVOKED_TEXT, NULL, &len);
     const struct http_reply reply = {.status = 401,
                                      .content_type = "application/json",
                                      .headers = {{"WWW-Authenticate", server->challenge_invalid}}};

@@ -1,6 +1,7 @@
 // What a request to the MCP listener must look like before its body is read: who it is for (Host), from where
 // (Origin), which path and method, and which media types. Pure functions over header values, and the check
-// the HTTP front calls. What is refused here is answered without an id: the body was not read.
+// the HTTP front calls. What is refused here is answered under the request's id where its body came in whole and is small
+// (HTTP_REFUSED_BODY_MAX_BYTES); of the message nothing else counts.
 #pragma once
 #include "api/auth/auth.h"
 

@@ -134,3 +134,16 @@ int jsonrpc_text_read(const char *bytes, size_t len, struct jsonrpc_text *ret,
         return refuse_no_json(&scan, refusal);
     return read_scanned(&scan, ret, refusal);
 }
+
+char *jsonrpc_request_id(const char *bytes, size_t len)
+{
+    CLEANUP(jsonrpc_text_clear) struct jsonrpc_text text = {0};
+    struct jsonrpc_refusal refusal;
+    struct jsonrpc_message message;
+    if (jsonrpc_text_read(bytes, len, &text, &refusal) < 0)
+        return refusal.id_text;
+    if (json_is_array(text.value))
+        return NULL;
+    jsonrpc_classify(text.value, &text.raws[0], &message);
+    return message.id_text && message.kind != JSONRPC_RESPONSE ? mem_strdup(message.id_text) : NULL;
+}

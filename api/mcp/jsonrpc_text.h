@@ -18,4 +18,6 @@ struct jsonrpc_refusal {
 // refusal->id_text.
 int jsonrpc_text_read(const char *bytes, size_t len, struct jsonrpc_text *ret,
                       struct jsonrpc_refusal *refusal);
+// The raw id of the one request that these bytes are; NULL where they are none or it cannot be told. Allocated.
+char *jsonrpc_request_id(const char *bytes, size_t len);
 void jsonrpc_text_clear(struct jsonrpc_text *text);

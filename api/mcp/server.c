@@ -26,11 +26,13 @@ static bool check_head(void *arg, struct http_request *request, struct http_refu
     return mcp_check_front(request, &server->front, refusal);
 }
 
-static char *error_body(void *arg, int status, const struct error *err)
+// Also who is refused before the message was looked at learns which request it was: proxies drop answers without its id.
+static char *error_body(void *arg, int status, const struct error *err, const char *body, size_t len)
 {
     (void)arg;
     CLEANUP_FREE char *message = mem_format("%s%s%s", err->message, err->hint[0] ? ": " : "", err->hint);
-    return jsonrpc_error_text(NULL, status >= 500 ? JSONRPC_INTERNAL_ERROR : JSONRPC_INVALID_REQUEST, message,
+    CLEANUP_FREE char *id = body ? jsonrpc_request_id(body, len) : NULL;
+    return jsonrpc_error_text(id, status >= 500 ? JSONRPC_INTERNAL_ERROR : JSONRPC_INVALID_REQUEST, message,
                               NULL, NULL);
 }
 

@@ -80,11 +80,11 @@ static bool check_head(void *arg, struct http_request *request, struct http_refu
     return refuse(refusal, 404, NULL);
 }
 
-static char *error_body(void *arg, int status, const struct error *err)
+static char *error_body(void *arg, int status, const struct error *err, const char *body, size_t len)
 {
-    (void)arg;
-    CLEANUP_JSON json_t *body = status_to_json(status, err, NULL, NULL);
-    return json_to_text(body);
+    (void)arg, (void)body, (void)len; // a Status repeats nothing of the request
+    CLEANUP_JSON json_t *json = status_to_json(status, err, NULL, NULL);
+    return json_to_text(json);
 }
 
 static void handle(void *arg, struct http_request *request)

@@ -80,9 +80,9 @@ static void handle(void *arg, struct http_request *request)
         respond_echo(request);
 }
 
-static char *error_body(void *arg, int status, const struct error *err)
+static char *error_body(void *arg, int status, const struct error *err, const char *body, size_t len)
 {
-    (void)arg;
+    (void)arg, (void)body, (void)len;
     return mem_format("{\"status\":%d,\"message\":\"%s\"}", status, err->message);
 }
 

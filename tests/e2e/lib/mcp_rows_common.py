@@ -19,8 +19,8 @@ def head(method, path="/mcp", *lines):
 
 
 # ---- C2, C3, C4: who may come -----------------------------------------------------------------------------------------------
-ORIGIN = error(-32600, "requests from this Origin are refused: web pages cannot use this server", id=None)
-HOST = error(-32600, saying("the Host header does not name this machine", "connect to 127.0.0.1"), id=None)
+ORIGIN = error(-32600, "requests from this Origin are refused: web pages cannot use this server")
+HOST = error(-32600, saying("the Host header does not name this machine", "connect to 127.0.0.1"))
 for origin in ("http://evil.example", "null", "https://127.0.0.1.evil.example", "http://localhost:80:80", "file://", "localhost", "", "http://"):
     row(f"C2_origin_{origin}_is_refused", post(PING, [("Origin", origin)]), 403, ORIGIN)
 for origin in ("http://localhost:3000", "https://127.0.0.1", "HTTP://[::1]:1"):
@@ -40,13 +40,13 @@ for kind in ("application/json", "Application/JSON; charset=UTF-8", "application
     row(f"C5_content_type_{kind}_is_taken", post(PING, [("Content-Type", kind)]), 200, PONG)
 for kind in ("text/plain", "application/jsonx", "application/x-www-form-urlencoded", "json", "", None):
     row(f"C5_content_type_{kind}_is_refused", post(PING, [("Content-Type", kind)]), 415,
-        error(-32600, "the request body must be JSON: send Content-Type: application/json", id=None))
-row("C5_a_coded_body_is_refused", post(PING, [("Content-Encoding", "gzip")]), 415, error(-32600, saying("coded"), id=None))
+        error(-32600, "the request body must be JSON: send Content-Type: application/json"))
+row("C5_a_coded_body_is_refused", post(PING, [("Content-Encoding", "gzip")]), 415, error(-32600, saying("coded")))
 for accept in (None, "*/*", "application/*", "application/json", "text/html, application/json;q=0.1", "application/json;q=1.0", "", BOTH):
     row(f"C6_accept_{accept}_gets_json", post(PING, [("Accept", accept)]), 200, PONG)
 for accept in ("text/html", "application/json;q=0", "application/json; q=0.000, */*", "*/*;q=0", "text/event-stream;q=0"):
     row(f"C6_accept_{accept}_is_refused", post(PING, [("Accept", accept)]), 406,
-        error(-32600, "answers are JSON, which the Accept header excludes: accept application/json", id=None))
+        error(-32600, "answers are JSON, which the Accept header excludes: accept application/json"))
 row("C6_accept_event_streams_only_gets_one_event", post(PING, [("Accept", "text/event-stream")]), 200,
     raw=b'event: message\ndata: {"jsonrpc":"2.0","id":7,"result":{}}\n\n', headers={"Content-Type": "text/event-stream"})
 
@@ -138,9 +138,19 @@ row("C13_HEAD_is_not_allowed", head("HEAD"), 405, headers={"Allow": "POST"}, has
 NOWHERE = error(-32600, TEXT, id=None)
 for path in ("/", "/mcp/x", "/mcp/", "/MCP", "/apis", "/approvals", "/mcp%2f"):
     row(f"C14_GET_{path}_is_not_there", head("GET", path), 404, NOWHERE)
-    row(f"C14_POST_{path}_is_not_there", post(PING, path=path), 404, NOWHERE)
+    row(f"C14_POST_{path}_is_not_there", post(PING, path=path), 404, error(-32600, TEXT))
 for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
     row(f"C14_{path}_says_that_there_is_no_authorization", head("GET", path), 404, NOWHERE, JSON_TYPE)
+
+# ---- T3: who is refused before the message is looked at still gets its id ------------------------------------------------------------
+for text in ("0", "-0", '"a"', "18446744073709551616", '""'):
+    row(f"T3_a_refusal_by_a_header_repeats_the_id_{text}", post(f'{{"jsonrpc":"2.0","id":{text},"method":"ping"}}', [("Accept", "text/html")]), 406,
+        raw=f'{{"jsonrpc":"2.0","id":{text},"error":{{"code":-32600,"message":"answers are JSON, which the Accept header excludes: accept application/json"}}}}'.encode())
+REFUSED_BODIES = {"a_notification": '{"jsonrpc":"2.0","method":"notifications/initialized"}', "an_answer": '{"jsonrpc":"2.0","id":7,"result":{}}',
+                  "a_batch": '[{"jsonrpc":"2.0","id":7,"method":"ping"}]', "no_json": '{"id":7', "two_ids": '{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}',
+                  "more_than_64_kib": '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"' + 65536 * "x" + '"}}'}
+for what, text in REFUSED_BODIES.items():
+    row(f"T3_a_refusal_of_{what}_has_no_id", post(text, [("Accept", "text/html")]), 406, error(-32600, TEXT, id=None))
 
 # ---- C16, C18: answers ------------------------------------------------------------------------------------------------------
 for revision in LEGACY:
