@@ -28,13 +28,13 @@ static int teardown(void **state)
     return 0;
 }
 
-// A running sandbox named "t" with its session.
+// A running sandbox named bench_name() with its session.
 static struct bench_session start(const char *root)
 {
-    struct bench_created created = bench_create_simple(&bench, "t", root);
+    struct bench_created created = bench_create_simple(&bench, bench_name(), root);
     if (created.result < 0)
         fail_msg("create failed: %s (%s)", created.err.message, created.err.hint);
-    struct bench_session session = bench_session(&bench, "t");
+    struct bench_session session = bench_session(&bench, bench_name());
     assert_int_equal(session.result, 0);
     return session;
 }
@@ -42,7 +42,7 @@ static void stop(struct bench_session *session)
 {
     struct error err = ERROR_INIT;
     bench_session_close(session);
-    assert_ok(bench_remove(&bench, "t", &err));
+    assert_ok(bench_remove(&bench, bench_name(), &err));
     assert_int_equal(bench_list_count(&bench), 0);
 }
 #define assert_shell(session, command, expected)                                                                       \
@@ -71,12 +71,12 @@ static void every_hard_rule_holds(void **state)
 {
     (void)state;
     CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
-    struct bench_created created = bench_create_simple(&bench, "t", root);
+    struct bench_created created = bench_create_simple(&bench, bench_name(), root);
     assert_int_equal(created.result, 0);
     assert_string_equal(created.broken, "");
     assert_string_equal(created.template_name, "host");
     struct error err = ERROR_INIT;
-    assert_ok(bench_remove(&bench, "t", &err));
+    assert_ok(bench_remove(&bench, bench_name(), &err));
 }
 
 static void copy_probe(const char *root)
@@ -123,17 +123,17 @@ static void a_race_on_the_path_never_mounts_another_directory(void **state)
             rename(parked, root);
         }
     for (int i = 0; i < 20; i++) {
-        struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .device = (int64_t)info.st_dev,
+        struct driver_spec spec = {.runtime_name = bench_name(), .sandbox_uid = "sbx_test", .workspace_root = root, .device = (int64_t)info.st_dev,
                                    .inode = (int64_t)info.st_ino, .template_name = "host"};
         struct bench_created created = bench_create(&bench, &spec);
         struct error err = ERROR_INIT;
         if (created.result == 0) {
-            struct bench_session session = bench_session(&bench, "t");
+            struct bench_session session = bench_session(&bench, bench_name());
             bench_shell(&session, "ls -A", output, sizeof(output));
             assert_null(strstr(output, "key"));
             bench_session_close(&session);
         }
-        assert_ok(bench_remove(&bench, "t", &err));
+        assert_ok(bench_remove(&bench, bench_name(), &err));
     }
     kill(racer, SIGKILL);
     waitpid(racer, NULL, 0);
@@ -155,13 +155,13 @@ static void a_replaced_directory_is_refused(void **state)
     CLEANUP_FREE char *other = bench_workspace(&bench, "other");
     struct stat info;
     stat(other, &info);
-    struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .device = (int64_t)info.st_dev,
+    struct driver_spec spec = {.runtime_name = bench_name(), .sandbox_uid = "sbx_test", .workspace_root = root, .device = (int64_t)info.st_dev,
                                .inode = (int64_t)info.st_ino, .template_name = "host"};
     struct bench_created created = bench_create(&bench, &spec);
     assert_int_equal(created.result, -1);
     assert_int_equal(created.err.code, ERROR_REFUSED);
     struct error err = ERROR_INIT;
-    assert_ok(bench_remove(&bench, "t", &err));
+    assert_ok(bench_remove(&bench, bench_name(), &err));
 }
 
 static void a_symbolic_link_in_the_path_is_refused(void **state)
@@ -170,18 +170,18 @@ static void a_symbolic_link_in_the_path_is_refused(void **state)
     CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
     CLEANUP_FREE char *link = mem_format("%s/link", bench.dir);
     assert_int_equal(symlink(root, link), 0);
-    struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = link, .template_name = "host"};
+    struct driver_spec spec = {.runtime_name = bench_name(), .sandbox_uid = "sbx_test", .workspace_root = link, .template_name = "host"};
     struct bench_created created = bench_create(&bench, &spec);
     assert_int_equal(created.err.code, ERROR_REFUSED);
     struct error err = ERROR_INIT;
-    assert_ok(bench_remove(&bench, "t", &err));
+    assert_ok(bench_remove(&bench, bench_name(), &err));
 }
 
 static void an_unknown_template_is_named(void **state)
 {
     (void)state;
     CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
-    struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .template_name = "plan9"};
+    struct driver_spec spec = {.runtime_name = bench_name(), .sandbox_uid = "sbx_test", .workspace_root = root, .template_name = "plan9"};
     struct bench_created created = bench_create(&bench, &spec);
     assert_int_equal(created.err.code, ERROR_INVALID);
     assert_non_null(strstr(created.err.message, "plan9"));
@@ -191,7 +191,7 @@ static void a_session_that_it_cannot_start_is_refused(void **state)
 {
     (void)state;
     CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
-    struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .session = SESSION_CODEXPRO};
+    struct driver_spec spec = {.runtime_name = bench_name(), .sandbox_uid = "sbx_test", .workspace_root = root, .session = SESSION_CODEXPRO};
     struct bench_created created = bench_create(&bench, &spec);
     assert_int_equal(created.err.code, ERROR_UNSUPPORTED);
     assert_non_null(strstr(created.err.message, "codexpro"));
@@ -215,12 +215,12 @@ static void a_published_port_reaches_a_server_on_loopback_inside(void **state)
     struct bench_session session = start(root);
     struct error err = ERROR_INIT;
     int host_port = 0, again = 0;
-    assert_error(bench_probe_port(&bench, "t", 8123, &err), ERROR_UNAVAILABLE);
+    assert_error(bench_probe_port(&bench, bench_name(), 8123, &err), ERROR_UNAVAILABLE);
     assert_shell(&session, "echo works > index.html; setsid python3 -m http.server --bind 127.0.0.1 8123 >/dev/null 2>&1 & "
                            "for i in $(seq 100); do (echo > /dev/tcp/127.0.0.1/8123) 2>/dev/null && exec echo up; sleep 0.1; done; exit 1", "up");
-    assert_ok(bench_probe_port(&bench, "t", 8123, &err));
-    assert_ok(bench_publish(&bench, "t", 8123, &host_port, &err));
-    assert_ok(bench_publish(&bench, "t", 8123, &again, &err));
+    assert_ok(bench_probe_port(&bench, bench_name(), 8123, &err));
+    assert_ok(bench_publish(&bench, bench_name(), 8123, &host_port, &err));
+    assert_ok(bench_publish(&bench, bench_name(), 8123, &again, &err));
     assert_int_equal(host_port, again);
     int fd = connect_to(host_port);
     assert_true(fd >= 0);
@@ -232,7 +232,7 @@ static void a_published_port_reaches_a_server_on_loopback_inside(void **state)
     text[len] = '\0';
     close(fd);
     assert_non_null(strstr(text, "works"));
-    assert_ok(bench_unpublish(&bench, "t", 8123, &err));
+    assert_ok(bench_unpublish(&bench, bench_name(), 8123, &err));
     assert_int_equal(connect_to(host_port), -1);
     stop(&session);
 }
@@ -295,7 +295,7 @@ static void a_killed_egress_process_is_replaced_and_ports_come_back(void **state
     struct bench_session session = start(root);
     struct error err = ERROR_INIT;
     int host_port;
-    assert_ok(bench_publish(&bench, "t", 9, &host_port, &err));
+    assert_ok(bench_publish(&bench, bench_name(), 9, &host_port, &err));
     pid_t egress = find_child("chat2shell-egre");
     assert_true(egress > 0);
     kill(egress, SIGKILL);
@@ -313,9 +313,9 @@ static void a_sandbox_can_be_removed_while_it_is_starting(void **state)
     for (int i = 0; i < 5; i++) {
         CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
         struct error err = ERROR_INIT;
-        struct bench_created created = bench_create_simple(&bench, "t", root);
+        struct bench_created created = bench_create_simple(&bench, bench_name(), root);
         assert_int_equal(created.result, 0);
-        assert_ok(bench_remove(&bench, "t", &err));
+        assert_ok(bench_remove(&bench, bench_name(), &err));
     }
     assert_int_equal(bench_list_count(&bench), 0);
 }
@@ -332,7 +332,7 @@ static void leftovers_of_an_earlier_daemon_are_removed_by_name(void **state)
     bench_open(&bench, dir);
     assert_int_equal(bench_list_count(&bench), 1);
     struct error err = ERROR_INIT;
-    assert_ok(bench_remove(&bench, "t", &err));
+    assert_ok(bench_remove(&bench, bench_name(), &err));
     assert_int_equal(bench_list_count(&bench), 0);
 }
 
@@ -340,7 +340,7 @@ static void a_private_clone_holds_the_commits_and_leaves_the_checkout_alone(void
 {
     (void)state;
     CLEANUP_FREE char *source = bench_workspace(&bench, "checkout");
-    CLEANUP_FREE char *place = driver_clone_dir_name("t");
+    CLEANUP_FREE char *place = driver_clone_dir_name(bench_name());
     CLEANUP_FREE char *root = mem_format("%s/clones/%s/checkout", bench.dir, place);
     CLEANUP_FREE char *command = mem_format("cd %s && git init -q . && echo text > file && git add . && "
                                             "git -c user.name=a -c user.email=a@b commit -qm first && "
@@ -349,13 +349,13 @@ static void a_private_clone_holds_the_commits_and_leaves_the_checkout_alone(void
     assert_int_equal(system(command), 0);
     struct stat info;
     stat(source, &info);
-    struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .mode = WORKSPACE_CLONE,
+    struct driver_spec spec = {.runtime_name = bench_name(), .sandbox_uid = "sbx_test", .workspace_root = root, .mode = WORKSPACE_CLONE,
                                .clone_source = source, .source_device = (int64_t)info.st_dev, .source_inode = (int64_t)info.st_ino,
                                .template_name = "host", .has_network = true};
     struct bench_created created = bench_create(&bench, &spec);
     if (created.result < 0)
         fail_msg("create failed: %s (%s)", created.err.message, created.err.hint);
-    struct bench_session session = bench_session(&bench, "t");
+    struct bench_session session = bench_session(&bench, bench_name());
     assert_shell(&session, "cat file && git log --oneline && git status --porcelain && ls .git/hooks 2>/dev/null; ls /tmp", "first");
     assert_null(strstr(output, "hook"));
     stop(&session);
@@ -367,30 +367,30 @@ static void a_clone_that_fails_says_what_git_said(void **state)
 {
     (void)state;
     CLEANUP_FREE char *source = bench_workspace(&bench, "checkout");
-    CLEANUP_FREE char *place = driver_clone_dir_name("t");
+    CLEANUP_FREE char *place = driver_clone_dir_name(bench_name());
     CLEANUP_FREE char *root = mem_format("%s/clones/%s/checkout", bench.dir, place);
-    struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .mode = WORKSPACE_CLONE,
+    struct driver_spec spec = {.runtime_name = bench_name(), .sandbox_uid = "sbx_test", .workspace_root = root, .mode = WORKSPACE_CLONE,
                                .clone_source = source, .template_name = "host"};
     struct bench_created created = bench_create(&bench, &spec);
     assert_int_equal(created.result, -1);
     if (!strstr(created.err.message, "does not exist"))
         fail_msg("the message is: %s", created.err.message);
     struct error err = ERROR_INIT;
-    assert_ok(bench_remove(&bench, "t", &err));
+    assert_ok(bench_remove(&bench, bench_name(), &err));
 }
 
 static void a_fork_bomb_stays_inside(void **state)
 {
     (void)state;
     CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
-    struct bench_created created = bench_create_simple(&bench, "t", root);
+    struct bench_created created = bench_create_simple(&bench, bench_name(), root);
     assert_int_equal(created.result, 0);
     if (!strstr(created.limits, "pids")) {
         struct error err = ERROR_INIT;
-        assert_ok(bench_remove(&bench, "t", &err));
+        assert_ok(bench_remove(&bench, bench_name(), &err));
         skip();
     }
-    struct bench_session session = bench_session(&bench, "t");
+    struct bench_session session = bench_session(&bench, bench_name());
     CLEANUP_FREE char *script = mem_format("%s/bomb.py", root);
     FILE *file = fopen(script, "w");
     fputs("import os, time\n"
@@ -415,16 +415,16 @@ static void a_memory_hog_dies_alone(void **state)
 {
     (void)state;
     CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
-    struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .template_name = "host",
+    struct driver_spec spec = {.runtime_name = bench_name(), .sandbox_uid = "sbx_test", .workspace_root = root, .template_name = "host",
                                .memory_bytes = 256 << 20};
     struct bench_created created = bench_create(&bench, &spec);
     assert_int_equal(created.result, 0);
     struct error err = ERROR_INIT;
     if (!strstr(created.limits, "memory")) {
-        assert_ok(bench_remove(&bench, "t", &err));
+        assert_ok(bench_remove(&bench, bench_name(), &err));
         skip();
     }
-    struct bench_session session = bench_session(&bench, "t");
+    struct bench_session session = bench_session(&bench, bench_name());
     int code = bench_shell(&session, "python3 -c 'x = bytearray(1 << 30); print(len(x))'", output, sizeof(output));
     assert_int_not_equal(code, 0);
     assert_null(strstr(output, "1073741824"));

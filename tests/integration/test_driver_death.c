@@ -19,8 +19,8 @@ static _Noreturn void be_daemon(const char *dir, const char *mark, int ready_fd)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     bench_open(&bench, dir);
     char *root = bench_workspace(&bench, "ws");
-    struct bench_created created = bench_create_simple(&bench, "t", root);
-    struct bench_session session = bench_session(&bench, "t");
+    struct bench_created created = bench_create_simple(&bench, bench_name(), root);
+    struct bench_session session = bench_session(&bench, bench_name());
     char *command = mem_format("setsid sleep %s > /dev/null 2>&1 & echo started", mark);
     if (created.result < 0 || bench_shell(&session, command, output, sizeof(output)) != 0 || write(ready_fd, "r", 1) != 1)
         _exit(1);
@@ -70,9 +70,9 @@ static void remove_after_restart(const char *dir)
     struct error err = ERROR_INIT;
     bench_open(&bench, dir);
     assert_int_equal(bench_list_count(&bench), 1);
-    assert_ok(bench_remove(&bench, "t", &err));
+    assert_ok(bench_remove(&bench, bench_name(), &err));
     assert_int_equal(bench_list_count(&bench), 0);
-    assert_ok(bench_remove(&bench, "t", &err));
+    assert_ok(bench_remove(&bench, bench_name(), &err));
     bench_destroy(&bench);
 }
 
@@ -119,7 +119,7 @@ static void a_daemon_killed_during_a_create_leaves_what_remove_settles(void **st
             struct driver_bench bench;
             bench_open(&bench, dir);
             char *root = bench_workspace(&bench, "ws");
-            bench_create_simple(&bench, "t", root);
+            bench_create_simple(&bench, bench_name(), root);
             for (;;)
                 pause();
         }
@@ -129,7 +129,7 @@ static void a_daemon_killed_during_a_create_leaves_what_remove_settles(void **st
         struct driver_bench bench;
         struct error err = ERROR_INIT;
         bench_open(&bench, dir);
-        assert_ok(bench_remove(&bench, "t", &err));
+        assert_ok(bench_remove(&bench, bench_name(), &err));
         assert_int_equal(bench_list_count(&bench), 0);
         bench_destroy(&bench);
     }

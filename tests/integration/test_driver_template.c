@@ -49,19 +49,19 @@ static void the_debian_template_is_the_default_once_built_and_installs_packages(
     bench_open(&bench, NULL);
     build_template();
     CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
-    struct driver_spec spec = {.runtime_name = "t", .sandbox_uid = "sbx_test", .workspace_root = root, .has_network = true};
+    struct driver_spec spec = {.runtime_name = bench_name(), .sandbox_uid = "sbx_test", .workspace_root = root, .has_network = true};
     struct bench_created created = bench_create(&bench, &spec);
     if (created.result < 0)
         fail_msg("create failed: %s (%s)", created.err.message, created.err.hint);
     assert_string_equal(created.template_name, "debian-12");
     assert_string_equal(created.broken, "");
-    struct bench_session session = bench_session(&bench, "t");
+    struct bench_session session = bench_session(&bench, bench_name());
     assert_shell(&session, "sudo apt-get update 2>&1 && sudo apt-get install -y hello 2>&1 && hello", "Hello, world!");
     assert_shell(&session, "gcc --version && git --version && python3 --version && rg --version && ctags --version", "Universal Ctags");
     assert_shell(&session, "touch /usr/here && mkdir /new && ls -ld /new", "root root");
     bench_session_close(&session);
     struct error err = ERROR_INIT;
-    assert_ok(bench_remove(&bench, "t", &err));
+    assert_ok(bench_remove(&bench, bench_name(), &err));
     assert_int_equal(bench_list_count(&bench), 0);
     if (getenv("CHAT2SHELL_TEST_KEEP") == NULL)
         bench_destroy(&bench);

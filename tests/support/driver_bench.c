@@ -166,6 +166,13 @@ struct bench_created bench_create(struct driver_bench *bench, const struct drive
     return created;
 }
 
+const char *bench_name(void)
+{
+    static char name[32];
+    snprintf(name, sizeof(name), "t%d", (int)getpid());
+    return name;
+}
+
 struct bench_created bench_create_simple(struct driver_bench *bench, const char *name, const char *root)
 {
     struct stat info;
