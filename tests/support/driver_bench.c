@@ -166,11 +166,16 @@ struct bench_created bench_create(struct driver_bench *bench, const struct drive
     return created;
 }
 
+static char program_name[32];
+
+__attribute__((constructor)) static void name_program(void) // before it forks: its children use the same name
+{
+    snprintf(program_name, sizeof(program_name), "t%d", (int)getpid());
+}
+
 const char *bench_name(void)
 {
-    static char name[32];
-    snprintf(name, sizeof(name), "t%d", (int)getpid());
-    return name;
+    return program_name;
 }
 
 struct bench_created bench_create_simple(struct driver_bench *bench, const char *name, const char *root)

@@ -30,7 +30,7 @@ void bench_open(struct driver_bench *bench, const char *dir); // dir NULL: a fre
 void bench_open_sbx(struct driver_bench *bench, const char *dir);
 void bench_close(struct driver_bench *bench);                 // driver, loop, spawner; keeps the directory
 void bench_destroy(struct driver_bench *bench);               // and the directory
-// A runtime name that no other process has: cgroups have it, and several test programs may run at once.
+// A runtime name that no other test program has: cgroups have it, and several test programs may run at once.
 const char *bench_name(void);
 // A fresh private directory below the bench's; the caller frees it.
 char *bench_workspace(struct driver_bench *bench, const char *name);
