@@ -1,5 +1,7 @@
 // The debian-12 template, built from the network: minutes and 500 MB, so only with CHAT2SHELL_TEST_LONG=1.
+#include "controller/base/buffer.h"
 #include "controller/base/cleanup.h"
+#include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "reconcilers/drivers/templates.h"
 #include "tests/support/driver_bench.h"
@@ -12,8 +14,19 @@
 static struct driver_bench bench;
 static char output[256 * 1024];
 
+// What the build mounts must not be the host's: a build that is killed would leave it there.
+static void assert_no_mounts_of_the_build(void)
+{
+    CLEANUP(buffer_free) struct buffer mounts = BUFFER_INIT(4 * 1024 * 1024);
+    CLEANUP_FREE char *templates = mem_format("%s/templates/", bench.dir);
+    assert_int_equal(fs_read_file("/proc/self/mounts", &mounts, NULL), 0);
+    buffer_append_char(&mounts, '\0');
+    assert_null(strstr(mounts.data, templates));
+}
+
 static void on_line(void *arg, const char *line)
 {
+    assert_no_mounts_of_the_build();
     ++*(int *)arg;
     printf("# %s\n", line);
     fflush(stdout);

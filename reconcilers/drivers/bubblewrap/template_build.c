@@ -14,6 +14,7 @@
 #define TAR_NAME ".debian-12.tar"
 #define LINE_MAX_BYTES 4096
 #define MMDEBSTRAP "/usr/bin/mmdebstrap"
+#define UNSHARE "/usr/bin/unshare"
 
 // A shell, git, a compiler, a scripting language, and what the tool server uses for search and symbols.
 #define PACKAGES                                                                                                        \
@@ -109,10 +110,17 @@ static int run_shim(const struct template_build *build, const char *mode, const 
 
 // ---- the steps -----------------------------------------------------------------------------------------------------------
 
+// As root it mounts proc, sys and more in the tree that it makes: in a mount namespace of its own, so that a build that is killed
+// leaves none of them on the host.
+static const char *const private_mounts[] = {"unshare", "--mount", "--propagation", "private", "--"};
+
 static int run_mmdebstrap(const struct template_build *build, const char *mode, const char *target, int output_fd, struct error *err)
 {
-    const char *argv[ARRAY_LEN(mmdebstrap_args) + ARRAY_LEN(sources) + 6];
+    const char *argv[ARRAY_LEN(private_mounts) + ARRAY_LEN(mmdebstrap_args) + ARRAY_LEN(sources) + 6];
     size_t count = 0;
+    bool is_root = geteuid() == 0;
+    for (size_t i = 0; is_root && i < ARRAY_LEN(private_mounts); i++)
+        argv[count++] = private_mounts[i];
     for (size_t i = 0; i < ARRAY_LEN(mmdebstrap_args); i++)
         argv[count++] = mmdebstrap_args[i];
     argv[count++] = mode;
@@ -122,7 +130,7 @@ static int run_mmdebstrap(const struct template_build *build, const char *mode, 
     for (size_t i = 0; i < ARRAY_LEN(sources); i++)
         argv[count++] = sources[i];
     argv[count] = NULL;
-    struct step step = {MMDEBSTRAP, argv, -1, -1, output_fd};
+    struct step step = {is_root ? UNSHARE : MMDEBSTRAP, argv, -1, -1, output_fd};
     return run_step(build, &step, err);
 }
 
