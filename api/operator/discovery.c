@@ -53,16 +53,21 @@ static json_t *words(const char *const *list)
     return array;
 }
 
+static void set_other_names(json_t *json, const struct api_resource *resource)
+{
+    if (resource->short_name)
+        json_object_set_new(json, "shortNames", json_pack("[s]", resource->short_name));
+    if (resource->is_in_all)
+        json_object_set_new(json, "categories", json_pack("[s, s]", "all", "chat2shell"));
+}
+
 // ---- plain
 static json_t *resource_to_json(const struct api_resource *resource)
 {
     json_t *json = json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", resource->plural, "singularName",
                              resource->singular, "namespaced", resource->is_namespaced, "kind",
                              resource->kind, "verbs", words(resource->verbs));
-    if (resource->short_name)
-        json_object_set_new(json, "shortNames", json_pack("[s]", resource->short_name));
-    if (resource->is_in_all)
-        json_object_set_new(json, "categories", json_pack("[s, s]", "all", "chat2shell"));
+    set_other_names(json, resource);
     return json;
 }
 
@@ -96,10 +101,7 @@ static json_t *resource_to_aggregated(const struct api_group *group, const struc
                              kind_to_json(group, resource->kind), "scope",
                              resource->is_namespaced ? "Namespaced" : "Cluster", "singularResource",
                              resource->singular, "verbs", words(resource->verbs));
-    if (resource->short_name)
-        json_object_set_new(json, "shortNames", json_pack("[s]", resource->short_name));
-    if (resource->is_in_all)
-        json_object_set_new(json, "categories", json_pack("[s, s]", "all", "chat2shell"));
+    set_other_names(json, resource);
     return json;
 }
 

@@ -113,9 +113,8 @@ static void handle(void *arg, struct http_request *request)
 
 static char *error_body(void *arg, int status, const struct error *err, const char *body, size_t len)
 {
-    (void)arg;
-    return body ? mem_format("{\"status\":%d,\"message\":\"%s\",\"of\":%zu}", status, err->message, len)
-                : mem_format("{\"status\":%d,\"message\":\"%s\"}", status, err->message);
+    (void)arg, (void)body, (void)len;
+    return mem_format("{\"status\":%d,\"message\":\"%s\"}", status, err->message);
 }
 
 static void start_on(int fd, bool has_peer, int threads)

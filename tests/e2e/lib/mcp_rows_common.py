@@ -152,6 +152,9 @@ REFUSED_BODIES = {"a_notification": '{"jsonrpc":"2.0","method":"notifications/in
 for what, text in REFUSED_BODIES.items():
     row(f"T3_a_refusal_of_{what}_has_no_id", post(text, [("Accept", "text/html")]), 406, error(-32600, TEXT, id=None))
 
+row("T3_a_refusal_before_the_announced_body_was_sent_has_no_id", post(PING, [("Accept", "text/html"), ("Expect", "100-continue")]), 406,
+    error(-32600, TEXT, id=None))
+
 # ---- C16, C18: answers ------------------------------------------------------------------------------------------------------
 for revision in LEGACY:
     row(f"C18_initialize_is_json_in_{revision}", request(revision, "initialize", {"protocolVersion": revision, "_meta": {"progressToken": 1}}), 200,
