@@ -101,6 +101,24 @@ extern const char *const output_json_only[]; // table, json
 #define COMMAND_OPTIONS(list) .options = (list), .option_count = sizeof(list) / sizeof((list)[0])
 #define COMMAND_CHILDREN(list) .children = (list), .child_count = sizeof(list) / sizeof((list)[0])
 
-extern const struct command command_serve, command_stop, command_setup, command_status, command_doctor, command_version, command_get, command_describe,
-    command_apply, command_delete, command_recreate, command_export, command_approval, command_workspace, command_token, command_exec, command_mcp, command_help,
-    command_wait, command_events, command_explain;
+extern const struct command command_serve;
+extern const struct command command_stop;
+extern const struct command command_setup;
+extern const struct command command_status;
+extern const struct command command_doctor;
+extern const struct command command_version;
+extern const struct command command_get;
+extern const struct command command_describe;
+extern const struct command command_apply;
+extern const struct command command_delete;
+extern const struct command command_recreate;
+extern const struct command command_export;
+extern const struct command command_approval;
+extern const struct command command_workspace;
+extern const struct command command_token;
+extern const struct command command_exec;
+extern const struct command command_mcp;
+extern const struct command command_help;
+extern const struct command command_wait;
+extern const struct command command_events;
+extern const struct command command_explain;

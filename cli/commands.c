@@ -4,9 +4,29 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &command_serve,    &command_stop,     &command_setup,  &command_status, &command_doctor,   &command_get,
-    &command_describe, &command_apply,    &command_delete, &command_wait,   &command_events, &command_explain, &command_recreate, &command_export, &command_exec,
-    &command_approval, &command_workspace, &command_token, &command_mcp,   &command_version, &command_help,
+    // clang-format off: one a line, so that a new command is one new line
+    &command_serve,
+    &command_stop,
+    &command_setup,
+    &command_status,
+    &command_doctor,
+    &command_get,
+    &command_describe,
+    &command_apply,
+    &command_delete,
+    &command_wait,
+    &command_events,
+    &command_explain,
+    &command_recreate,
+    &command_export,
+    &command_exec,
+    &command_approval,
+    &command_workspace,
+    &command_token,
+    &command_mcp,
+    &command_version,
+    &command_help,
+    // clang-format on
 };
 const size_t command_count = ARRAY_LEN(commands);
 
