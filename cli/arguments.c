@@ -8,7 +8,14 @@
 
 #define NAMES_MAX 64
 
-static const struct option_row help_row = {.name = "help", .letter = 'h', .doc = "show this help"};
+static const char *const colour_words[] = {"auto", "always", "never", NULL};
+const struct option_row global_options[] = {
+    {.name = "help", .letter = 'h', .doc = "show the command's help"},
+    {.name = "color", .value = "WHEN", .doc = "colours: auto is on a terminal, unless NO_COLOR is set or TERM is dumb", .choices = colour_words},
+    {.name = "quiet", .letter = 'q', .doc = "print results and errors only: no notes, no progress, no word of what was done"},
+};
+const size_t global_option_count = ARRAY_LEN(global_options);
+static const struct command no_command = {.name = "", .synopsis = ""}; // what stands before the command: global options only
 
 char *invocation_name(const struct invocation *in)
 {
@@ -28,28 +35,45 @@ static int fail_usage(const struct invocation *in, struct error *err, const char
 }
 
 // ---- options ------------------------------------------------------------------------------------------------------------
+// The command's own come first.
+static const struct option_row *option_at(const struct command *command, size_t index)
+{
+    if (index < command->option_count)
+        return &command->options[index];
+    index -= command->option_count;
+    return index < global_option_count ? &global_options[index] : NULL;
+}
+
 static const struct option_row *find_option(const struct command *command, const char *name, size_t len)
 {
-    for (size_t i = 0; i < command->option_count; i++)
-        if (strlen(command->options[i].name) == len && strncmp(command->options[i].name, name, len) == 0)
-            return &command->options[i];
-    return strlen(help_row.name) == len && strncmp(help_row.name, name, len) == 0 ? &help_row : NULL;
+    const struct option_row *row;
+    for (size_t i = 0; (row = option_at(command, i)) != NULL; i++)
+        if (strlen(row->name) == len && strncmp(row->name, name, len) == 0)
+            return row;
+    return NULL;
 }
 
 static const struct option_row *find_letter(const struct command *command, char letter)
 {
-    for (size_t i = 0; i < command->option_count; i++)
-        if (command->options[i].letter == letter)
-            return &command->options[i];
-    return letter == help_row.letter ? &help_row : NULL;
+    const struct option_row *row;
+    for (size_t i = 0; (row = option_at(command, i)) != NULL; i++)
+        if (row->letter == letter)
+            return row;
+    return NULL;
+}
+
+static const struct command *command_of(const struct invocation *in)
+{
+    return in->command ? in->command : &no_command;
 }
 
 static int refuse_option(const struct invocation *in, const char *word, struct error *err)
 {
     const char *names[NAMES_MAX];
+    const struct option_row *row;
     size_t count = 0;
-    for (size_t i = 0; i < in->command->option_count && count < NAMES_MAX; i++)
-        names[count++] = in->command->options[i].name;
+    while (count < NAMES_MAX && (row = option_at(command_of(in), count)) != NULL)
+        names[count++] = row->name;
     CLEANUP_FREE char *bare = mem_strndup(word, strcspn(word, "="));
     const char *nearest = strncmp(bare, "--", 2) == 0 ? problems_nearest(bare + 2, names, count) : NULL;
     return fail_usage(in, err, "there is no option", bare, nearest, "--");
@@ -116,7 +140,7 @@ static int take_long(struct invocation *in, char **argv, int argc, int *at, stru
 {
     const char *name = argv[*at] + 2;
     size_t len = strcspn(name, "=");
-    const struct option_row *row = find_option(in->command, name, len);
+    const struct option_row *row = find_option(command_of(in), name, len);
     if (!row)
         return refuse_option(in, argv[*at], err);
     return name[len] ? add_value(in, row, name + len + 1, err) : need_value(in, row, argv, argc, at, err);
@@ -125,7 +149,7 @@ static int take_long(struct invocation *in, char **argv, int argc, int *at, stru
 static int take_short(struct invocation *in, char **argv, int argc, int *at, struct error *err)
 {
     for (const char *c = argv[*at] + 1; *c; c++) {
-        const struct option_row *row = find_letter(in->command, *c);
+        const struct option_row *row = find_letter(command_of(in), *c);
         if (!row)
             return refuse_option(in, (char[]){'-', *c, '\0'}, err);
         if (row->value && c[1])
@@ -167,7 +191,7 @@ static int check_counts(const struct invocation *in, struct error *err)
 {
     const struct command *command = in->command;
     CLEANUP_FREE char *name = invocation_name(in);
-    if (invocation_switch(in, "help", false))
+    if (in->is_help_wanted)
         return 0;
     if (command->children && !command->run)
         error_set(err, ERROR_USAGE, NULL, "%s needs a command", name);
@@ -189,28 +213,42 @@ static int take_word(struct invocation *in, char **argv, int argc, int *at, stru
         return take_long(in, argv, argc, at, err);
     if (word[0] == '-' && word[1])
         return take_short(in, argv, argc, at, err);
+    if (!in->command)
+        return find_command(in, word, err);
     if (in->command->children)
         return find_child(in, word, err);
     in->arguments[in->argument_count++] = word;
     return 0;
 }
 
+// `chat2shell --version`, `chat2shell --help`: these options are commands where none is given.
+static int find_implied(struct invocation *in, bool is_version, struct error *err)
+{
+    if (is_version || invocation_switch(in, "help", false)) {
+        in->command = command_find(is_version ? "version" : "help");
+        in->is_help_wanted = false; // not help about help
+        return 0;
+    }
+    return error_set(err, ERROR_USAGE, "chat2shell help", "a command is missing");
+}
+
 int invocation_parse(struct invocation *in, int argc, char **argv, struct error *err)
 {
+    bool is_version = false;
     in->arguments = mem_alloc(((size_t)argc + 1) * sizeof(*in->arguments));
-    if (argc < 1)
-        return error_set(err, ERROR_USAGE, "chat2shell help", "a command is missing");
-    bool is_help = strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0, is_version = strcmp(argv[0], "--version") == 0;
-    if (find_command(in, is_help ? "help" : is_version ? "version" : argv[0], err) < 0)
-        return -1;
-    for (int at = 1; at < argc; at++) {
+    for (int at = 0; at < argc; at++) {
         if (strcmp(argv[at], "--") == 0) {
             in->rest = argv + at + 1;
             break;
         }
-        if (take_word(in, argv, argc, &at, err) < 0)
+        if (!in->command && strcmp(argv[at], "--version") == 0)
+            is_version = true;
+        else if (take_word(in, argv, argc, &at, err) < 0)
             return -1;
     }
+    in->is_help_wanted = invocation_switch(in, "help", false);
+    if (!in->command && find_implied(in, is_version, err) < 0)
+        return -1;
     return check_counts(in, err);
 }
 

@@ -1,12 +1,18 @@
 // describe: one object in words: its fields, its conditions, what happened to it.
 #include "cli/objects.h"
 #include "cli/printers/print.h"
+#include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "controller/base/time.h"
 #include <stdio.h>
 #include <string.h>
 
 #define BLOCK_MAX_BYTES (1024 * 1024)
+
+static void print_label(const char *label)
+{
+    printf("%s%s%s\n", style_on(stdout, STYLE_HEADING), label, style_off(stdout, STYLE_HEADING));
+}
 
 static void print_field(const char *label, const char *value)
 {
@@ -46,7 +52,7 @@ static void print_head(const json_t *object)
 static void print_block(const char *label, const json_t *value)
 {
     CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(BLOCK_MAX_BYTES);
-    printf("%s\n", label);
+    print_label(label);
     yaml_write(&out, value);
     for (const char *at = buffer_text(&out); *at;) {
         size_t len = strcspn(at, "\n");
@@ -65,11 +71,23 @@ static void print_status(const json_t *status)
 
 static void print_rows(const char *label, struct text_table *table)
 {
-    printf("%s\n", label);
+    print_label(label);
     if (table->row_count < 2)
         puts("  <none>");
     else
         text_table_print(table, true);
+}
+
+// Most conditions are good when they are True; these tell of something bad.
+static enum style style_of_condition(const char *type, const char *status)
+{
+    static const char *const bad[] = {CONDITION_FAILED, CONDITION_STALLED, CONDITION_REVOKED};
+    bool is_true = status && strcmp(status, "True") == 0, is_bad = false;
+    for (size_t i = 0; type && i < ARRAY_LEN(bad); i++)
+        is_bad |= strcmp(type, bad[i]) == 0;
+    if (is_bad)
+        return is_true ? STYLE_BAD : STYLE_PLAIN;
+    return is_true ? STYLE_GOOD : STYLE_WARN;
 }
 
 static void print_conditions(const json_t *conditions)
@@ -82,6 +100,7 @@ static void print_conditions(const json_t *conditions)
         CLEANUP_FREE char *indented = mem_format("  %s", type ? type : "");
         text_table_add_row(&table, (const char *[]){indented, json_get_text(at, "status"), json_get_text(at, "lastTransitionTime"), json_get_text(at, "reason"),
                                                     json_get_text(at, "message")}, 5);
+        text_table_style(&table, 1, style_of_condition(type, json_get_text(at, "status")));
     }
     print_rows("Conditions:", &table);
 }

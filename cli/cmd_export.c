@@ -1,6 +1,7 @@
 // export: the branches of a sandbox's repository as a Git bundle. The bundle is made inside; here it is only bytes for a file.
 #include "cli/command.h"
 #include "cli/exec_stream.h"
+#include "cli/terminal.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "reconcilers/bundle.h"
@@ -84,7 +85,7 @@ static int run(struct invocation *in, struct error *err)
         return error_set(err, ERROR_IO, "its words are above", "git ended with exit code %d in %s", exit_code, sandbox);
     if (target_commit(&target, file, err) < 0)
         return -1;
-    fprintf(stderr, "%s: %lld bytes; read it with: git fetch %s 'refs/heads/*:refs/remotes/%s/*'\n", file, (long long)info.st_size, file, sandbox);
+    terminal_note("%s: %lld bytes; read it with: git fetch %s 'refs/heads/*:refs/remotes/%s/*'", file, (long long)info.st_size, file, sandbox);
     return 0;
 }
 

@@ -66,8 +66,7 @@ static int run(struct invocation *in, struct error *err)
         return -1;
     if (object_print(in, made))
         return 0;
-    CLEANUP_FREE char *line = mem_format("%s recreated: %s\n", in->arguments[0], object_uid(made));
-    print_text(line);
+    terminal_confirm("%s recreated: %s", in->arguments[0], object_uid(made));
     return 0;
 }
 

@@ -2,8 +2,8 @@
 #include "cli/command.h"
 #include "cli/findings.h"
 #include "cli/own_directories.h"
+#include "cli/terminal.h"
 #include "controller/base/memory.h"
-#include "controller/base/utf8.h"
 #include "reconcilers/drivers/templates.h"
 #include <signal.h>
 #include <stdio.h>
@@ -15,8 +15,7 @@
 static void print_line(void *arg, const char *line)
 {
     (void)arg;
-    CLEANUP_FREE char *printable = utf8_to_printable(line, strlen(line), false);
-    fprintf(stderr, "%s\n", printable);
+    terminal_note("%s", line);
 }
 
 // Ctrl-C and its kin as something to look at, so that what was begun is cleaned up first. -1: they end the program as ever.
@@ -58,7 +57,7 @@ static const struct template_row *choose(struct invocation *in, const struct con
     if (findings_driver_name(config, &driver, &choice, err) < 0)
         return NULL;
     if (choice.fix)
-        fprintf(stderr, "for the driver %s, because %s\n", driver, choice.reason);
+        terminal_note("for the driver %s, because %s", driver, choice.reason);
     const struct template_row *row = template_find(NULL, driver);
     if (!row)
         error_set(err, ERROR_UNSUPPORTED, "choose one: --template NAME", "the %s driver has no template to make", driver);

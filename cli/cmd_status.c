@@ -12,6 +12,7 @@
 static void add(struct text_table *table, const char *label, char *text)
 {
     text_table_add_row(table, (const char *[]){label, text}, 2);
+    text_table_style(table, 0, STYLE_HEADING);
     free(text);
 }
 
@@ -75,7 +76,7 @@ static char *word_callers(const char *auth)
 static void print_errors(const json_t *errors)
 {
     if (json_array_size(errors))
-        puts("\nLast errors:");
+        printf("\n%sLast errors:%s\n", style_on(stdout, STYLE_HEADING), style_off(stdout, STYLE_HEADING));
     for (size_t i = 0; i < json_array_size(errors) && i < ERRORS_SHOWN; i++) {
         const json_t *error = json_array_get(errors, i);
         const char *const parts[] = {json_get_text(error, "at"), json_get_text(error, "kind"), json_get_text(error, "name"), json_get_text(error, "message")};
@@ -103,8 +104,10 @@ static void print_screen(const json_t *status)
     add(&table, "Sandboxes:", word_counts(json_object_get(status, "sandboxes")));
     add(&table, "Workspaces:", word_counts(json_object_get(status, "workspaces")));
     add(&table, "Approvals:", word_approvals(json_get_int(status, "approvalsPending", 0)));
+    text_table_style(&table, 1, json_get_int(status, "approvalsPending", 0) ? STYLE_WARN : STYLE_PLAIN);
     add(&table, "Exposures:", mem_format("%lld", (long long)json_get_int(status, "exposures", 0)));
     add(&table, "Store:", word_store(json_object_get(status, "store")));
+    text_table_style(&table, 1, json_get_bool(json_object_get(status, "store"), "isLowOnDisk", false) ? STYLE_BAD : STYLE_PLAIN);
     text_table_print(&table, false);
     print_errors(json_object_get(status, "lastErrors"));
 }

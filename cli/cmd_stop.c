@@ -1,5 +1,6 @@
 // stop: asks the daemon to end, and waits until it is gone: its lock is free then.
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "controller/base/time.h"
@@ -46,7 +47,7 @@ static int run(struct invocation *in, struct error *err)
     CLEANUP_CLOSE int pidfd = pidfd_open((pid_t)json_get_int(answer, "pid", 0), 0); // -1: gone already, or not to be seen from here
     if (wait_for_end(in->config.state_dir, pidfd, err) < 0)
         return -1;
-    fprintf(stderr, "stopped\n");
+    terminal_note("stopped");
     return 0;
 }
 

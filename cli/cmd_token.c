@@ -69,10 +69,10 @@ static int write_output(int fd, const char *path, const char *token, struct erro
 static void say_created(const json_t *token, const char *path)
 {
     const char *expiry = json_get_text(token, "expiresAt");
-    fprintf(stderr, "token %s made, %s%s; %s\n", json_get_text(token, "name"), expiry ? "until " : "without an end", expiry ? expiry : "",
+    terminal_note("token %s made, %s%s; %s", json_get_text(token, "name"), expiry ? "until " : "without an end", expiry ? expiry : "",
             path ? "the file holds it as an Authorization header wants it" : "it is not shown again");
     if (!json_get_bool(token, "isAskedFor", true))
-        fputs("note: this daemon does not take tokens now; start it with CHAT2SHELL_AUTH=token (or token,oauth)\n", stderr);
+        terminal_note("note: this daemon does not take tokens now; start it with CHAT2SHELL_AUTH=token (or token,oauth)");
 }
 
 static int deliver(const struct invocation *in, json_t *token, int fd, const char *path, struct error *err)
@@ -145,7 +145,7 @@ static int run_list(struct invocation *in, struct error *err)
     if (invocation_is_output(in, "json"))
         print_json(list);
     else if (!json_array_size(items))
-        fprintf(stderr, "No tokens found\n");
+        terminal_note("No tokens found");
     else
         print_tokens(in, items);
     return 0;
@@ -160,8 +160,7 @@ static int run_revoke(struct invocation *in, struct error *err)
     CLEANUP_FREE char *name = http_escape(in->arguments[0]), *path = mem_format(REST_OWN "/tokens/%s", name);
     if (rest_call(rest, &(struct rest_ask){.method = "DELETE", .path = path}, NULL, NULL, NULL, err) < 0)
         return -1;
-    CLEANUP_FREE char *line = mem_format("token/%s revoked\n", in->arguments[0]);
-    print_text(line);
+    terminal_confirm("token/%s revoked", in->arguments[0]);
     return 0;
 }
 

@@ -141,8 +141,7 @@ static int wait_one(struct command_wait *command, const struct kind_info *info, 
                                      .look = goal->look, .arg = goal};
     if (object_wait(command->rest, &wait, NULL, err) < 0)
         return -1;
-    CLEANUP_FREE char *line = mem_format("%s condition met\n", goal->word);
-    print_text(line);
+    terminal_confirm("%s condition met", goal->word);
     fflush(stdout);
     return 0;
 }

@@ -53,11 +53,15 @@ struct invocation {
     const char **arguments; // positional, NULL-terminated
     int argument_count;
     char **rest; // after "--", NULL-terminated; NULL if there was none
+    bool is_help_wanted; // the command's help instead of what it does
     int exit_code; // for a `run` that returns 0 and still has something to tell (exec, doctor)
     struct config config;
     bool is_configured;
     struct rest rest_client;
 };
+
+extern const struct option_row global_options[]; // of every command, before it or after it: --help, --color, --quiet
+extern const size_t global_option_count;
 
 // ---- arguments.c ------------------------------------------------------------------------------------------------------
 // Fills in from argv (after the program's name). ERROR_USAGE with what is wrong and a likely meaning.

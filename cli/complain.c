@@ -1,5 +1,6 @@
 // Errors as people read them: what, why, fix; one line each, on stderr.
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
 #include <stdio.h>
@@ -25,10 +26,10 @@ static const char *find_why(const char *message)
     return is_clause ? colon : NULL;
 }
 
-static void put(const char *label, const char *text, size_t len)
+static void put(const char *label, enum style style, const char *text, size_t len)
 {
     CLEANUP_FREE char *printable = utf8_to_printable(text, len, false);
-    fprintf(stderr, "%s%s\n", label, printable);
+    fprintf(stderr, "%s%s%s %s\n", style_on(stderr, style), label, style_off(stderr, style), printable);
 }
 
 static void complain_json(const struct error *err)
@@ -53,15 +54,15 @@ void complain(const struct invocation *in, const struct error *err)
         return;
     }
     const char *message = err->message, *why = find_why(message);
-    put("error: ", message, why ? (size_t)(why - message) : strlen(message));
+    put("error:", STYLE_BAD, message, why ? (size_t)(why - message) : strlen(message));
     if (why)
-        put("  why: ", why + 2, strlen(why + 2));
+        put("  why:", STYLE_FAINT, why + 2, strlen(why + 2));
     if (err->hint[0])
-        put("  fix: ", err->hint, strlen(err->hint));
+        put("  fix:", STYLE_FAINT, err->hint, strlen(err->hint));
 }
 
 void complain_text(const char *text)
 {
     CLEANUP_FREE char *printable = utf8_to_printable(text, strlen(text), true);
-    fprintf(stderr, "error: %s\n", printable);
+    fprintf(stderr, "%serror:%s %s\n", style_on(stderr, STYLE_BAD), style_off(stderr, STYLE_BAD), printable);
 }

@@ -1,4 +1,5 @@
 #include "cli/findings.h"
+#include "cli/terminal.h"
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
@@ -114,7 +115,8 @@ static void print_one(const struct finding *finding, size_t width)
 {
     CLEANUP_FREE char *check = utf8_to_printable(finding->check, strlen(finding->check), false);
     CLEANUP_FREE char *what = utf8_to_printable(finding->what, strlen(finding->what), false);
-    printf("%s  %-*s  %s\n", level_words[finding->level], (int)width, check, what);
+    enum style style = style_of_word(level_words[finding->level]);
+    printf("%s%s%s  %-*s  %s\n", style_on(stdout, style), level_words[finding->level], style_off(stdout, style), (int)width, check, what);
     if (!finding->fix || finding->level == FINDING_PASS)
         return;
     CLEANUP_FREE char *fix = utf8_to_printable(finding->fix, strlen(finding->fix), false);

@@ -1,6 +1,7 @@
 #include "cli/get.h"
 #include "cli/objects.h"
 #include "cli/server_table.h"
+#include "cli/terminal.h"
 #include "controller/base/memory.h"
 #include <stdio.h>
 #include <string.h>
@@ -103,8 +104,8 @@ static int print_objects(struct get *get, struct error *err)
     if (fetch_all(get, items, err) < 0)
         return -1;
     bool is_one = get->targets.count == 1 && get->targets.has_names;
-    if (!json_array_size(items) && (invocation_is_output(get->in, "name") || get->form == GET_COLUMNS || is_one))
-        fputs(is_one ? "" : "No resources found\n", stderr);
+    if (!json_array_size(items) && !is_one && (invocation_is_output(get->in, "name") || get->form == GET_COLUMNS))
+        terminal_note("No resources found");
     if (!json_array_size(items) && is_one)
         return 0; // --ignore-not-found
     return get_print(get, is_one ? json_array_get(items, 0) : all, err);
@@ -156,7 +157,7 @@ static int print_tables(const struct get *get, struct error *err)
             return -1;
     }
     if (!printed && !get->targets.has_names)
-        fputs("No resources found\n", stderr);
+        terminal_note("No resources found");
     return 0;
 }
 

@@ -1,5 +1,6 @@
 // chat2shell: the daemon and the operator's command line in one program.
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include <stdio.h>
 
 static int finish(struct invocation *in, int result, const struct error *err)
@@ -9,7 +10,7 @@ static int finish(struct invocation *in, int result, const struct error *err)
         complain(in, err);
         exit_code = exit_code ? exit_code : error_meaning(err->code)->exit_code;
     } else if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "error: cannot write the output\n");
+        complain_text("cannot write the output");
         exit_code = exit_code ? exit_code : 1;
     }
     invocation_clear(in);
@@ -21,9 +22,10 @@ int main(int argc, char **argv)
     struct invocation in = {0};
     struct error err = ERROR_INIT;
     int result = invocation_parse(&in, argc - 1, argv + 1, &err);
+    terminal_choose(invocation_option(&in, "color"), invocation_switch(&in, "quiet", false));
     if (result < 0)
         return finish(&in, result, &err);
-    if (invocation_switch(&in, "help", false))
+    if (in.is_help_wanted)
         usage_print_command(in.parent, in.command);
     else
         result = in.command->run(&in, &err);

@@ -4,14 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void usage_print(void)
-{
-    puts("chat2shell gives a chat assistant a full shell in disposable sandboxes, and never on the host.\n\nCommands:");
-    for (size_t i = 0; i < command_count; i++)
-        printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
-    puts("\nMore: chat2shell COMMAND --help, chat2shell help exit-codes, chat2shell help environment");
-}
-
 static void print_examples(const struct command *command)
 {
     for (size_t i = 0; i < command->example_count; i++)
@@ -34,6 +26,17 @@ static void print_option(const struct option_row *row)
     printf("  %-3s %-20s%s%s", row->letter ? letter : "", name, strlen(name) > 20 ? "\n                           " : " ", row->doc);
     print_choices(row->value ? row->choices : NULL);
     putchar('\n');
+}
+
+void usage_print(void)
+{
+    puts("chat2shell gives a chat assistant a full shell in disposable sandboxes, and never on the host.\n\nCommands:");
+    for (size_t i = 0; i < command_count; i++)
+        printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
+    puts("\nOptions of every command:");
+    for (size_t i = 0; i < global_option_count; i++)
+        print_option(&global_options[i]);
+    puts("\nMore: chat2shell COMMAND --help, chat2shell help exit-codes, chat2shell help environment");
 }
 
 void usage_print_command(const struct command *parent, const struct command *command)

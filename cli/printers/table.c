@@ -15,6 +15,8 @@ void text_table_add_row(struct text_table *table, const char *const *cells, size
         table->column_count = count < TABLE_MAX_COLUMNS ? count : TABLE_MAX_COLUMNS;
     size_t at = table->row_count++ * table->column_count;
     table->cells = mem_realloc_array(table->cells, at + table->column_count, sizeof(char *));
+    table->styles = mem_realloc_array(table->styles, at + table->column_count, sizeof(*table->styles));
+    memset(table->styles + at, STYLE_PLAIN, table->column_count);
     for (size_t i = 0; i < table->column_count; i++) {
         const char *text = i < count && cells[i] ? cells[i] : "";
         table->cells[at + i] = utf8_to_printable(text, strlen(text), false);
@@ -26,6 +28,7 @@ void text_table_free(struct text_table *table)
     for (size_t i = 0; i < table->row_count * table->column_count; i++)
         free(table->cells[i]);
     free(table->cells);
+    free(table->styles);
     *table = (struct text_table){0};
 }
 
@@ -48,27 +51,73 @@ void text_table_widths(const struct text_table *table, size_t from, size_t width
     }
 }
 
-void text_table_write(const struct text_table *table, bool has_heading, struct buffer *out)
+void text_table_style(struct text_table *table, size_t column, enum style style)
+{
+    table->styles[(table->row_count - 1) * table->column_count + column] = (unsigned char)style;
+}
+
+// ---- writing -----------------------------------------------------------------------------------------------------------
+static enum style style_of_cell(const struct text_table *table, size_t row, size_t column)
+{
+    static const char *const columns[] = {"PHASE", "STATUS", "DECISION", "TYPE"};
+    size_t at = row * table->column_count + column;
+    if (!row || table->styles[at])
+        return row ? (enum style)table->styles[at] : STYLE_HEADING;
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+        if (strcmp(table->cells[column] + strspn(table->cells[column], " "), columns[i]) == 0)
+            return style_of_word(table->cells[at]);
+    return STYLE_PLAIN;
+}
+
+static void write_cell(const struct text_table *table, size_t row, size_t column, bool has_colour, struct buffer *out)
+{
+    enum style style = has_colour ? style_of_cell(table, row, column) : STYLE_PLAIN;
+    buffer_append_text(out, style_bytes(style));
+    buffer_append_text(out, table->cells[row * table->column_count + column]);
+    if (style != STYLE_PLAIN)
+        buffer_append_text(out, STYLE_END);
+}
+
+static void fill(struct buffer *out, size_t blanks)
+{
+    char *at = buffer_reserve(out, blanks);
+    if (!at)
+        return;
+    memset(at, ' ', blanks);
+    out->len += blanks;
+}
+
+static void write_row(const struct text_table *table, size_t row, const size_t *widths, bool has_colour, struct buffer *out)
+{
+    const char *const *cells = (const char *const *)&table->cells[row * table->column_count];
+    size_t last = table->column_count;
+    while (last && !cells[last - 1][0])
+        last--; // no blanks at a line's end
+    for (size_t i = 0; i < last; i++) {
+        write_cell(table, row, i, has_colour, out);
+        if (i + 1 < last)
+            fill(out, widths[i] - text_width(cells[i]) + COLUMN_GAP);
+    }
+    buffer_append_char(out, '\n');
+}
+
+static void write_table(const struct text_table *table, bool has_heading, bool has_colour, struct buffer *out)
 {
     size_t widths[TABLE_MAX_COLUMNS], from = has_heading ? 0 : 1;
     text_table_widths(table, from, widths);
-    for (size_t row = from; row < table->row_count; row++) {
-        const char *const *cells = (const char *const *)&table->cells[row * table->column_count];
-        size_t last = table->column_count;
-        while (last && !cells[last - 1][0])
-            last--; // no blanks at a line's end
-        for (size_t i = 0; i < last; i++) {
-            size_t gap = i + 1 < last ? widths[i] - text_width(cells[i]) + COLUMN_GAP : 0;
-            buffer_format(out, "%s%*s", cells[i], (int)gap, "");
-        }
-        buffer_append_char(out, '\n');
-    }
+    for (size_t row = from; row < table->row_count; row++)
+        write_row(table, row, widths, has_colour, out);
+}
+
+void text_table_write(const struct text_table *table, bool has_heading, struct buffer *out)
+{
+    write_table(table, has_heading, false, out);
 }
 
 void text_table_print(const struct text_table *table, bool has_heading)
 {
     CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(OUTPUT_MAX_BYTES);
-    text_table_write(table, has_heading, &out);
+    write_table(table, has_heading, terminal_has_colour(stdout), &out);
     fwrite(buffer_text(&out), 1, out.len, stdout);
 }
 

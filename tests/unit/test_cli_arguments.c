@@ -57,6 +57,45 @@ static void a_wrong_command_line_is_named_and_a_likely_meaning_told(void **state
     assert_usage("stop now", "does not take the argument 'now'", "chat2shell stop --help");
 }
 
+static void options_of_every_command_stand_before_it_or_behind_it(void **state)
+{
+    static const char *const lines[] = {"--color=never -q get x", "get --color never x -q", "-q --color never get x", "get x --quiet --color=never"};
+    struct parsed parsed;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        parse(&parsed, lines[i]);
+        assert_int_equal(parsed.result, 0);
+        assert_string_equal(parsed.in.command->name, "get");
+        assert_string_equal(invocation_option(&parsed.in, "color"), "never");
+        assert_true(invocation_switch(&parsed.in, "quiet", false));
+        assert_int_equal(parsed.in.argument_count, 1);
+        invocation_clear(&parsed.in);
+    }
+    assert_usage("--output json get x", "there is no option '--output'", "chat2shell help");
+    assert_usage("--colr=never get x", "there is no option '--colr'", "did you mean `--color`?");
+    assert_usage("--color=pink get x", "--color cannot be 'pink'", "chat2shell --help");
+    assert_usage("get x --color", "--color needs a value (WHEN)", "chat2shell get --help");
+    assert_usage("-q", "a command is missing", "chat2shell help");
+}
+
+static void help_and_version_are_commands_where_none_is_given(void **state)
+{
+    static const struct {
+        const char *line, *command;
+        bool is_help;
+    } rows[] = {{"--help", "help", false}, {"-h", "help", false}, {"--version", "version", false}, {"--color=never --version", "version", false},
+                {"-h get", "get", true},   {"get -h", "get", true}, {"help", "help", false},        {"approval -h", "approval", true}};
+    struct parsed parsed;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        parse(&parsed, rows[i].line);
+        assert_int_equal(parsed.result, 0);
+        assert_string_equal(parsed.in.command->name, rows[i].command);
+        assert_int_equal(parsed.in.is_help_wanted, rows[i].is_help);
+        invocation_clear(&parsed.in);
+    }
+}
+
 static void options_stand_anywhere_and_in_every_usual_form(void **state)
 {
     (void)state;
@@ -159,6 +198,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_command_line_is_named_and_a_likely_meaning_told),
+        cmocka_unit_test(options_of_every_command_stand_before_it_or_behind_it),
+        cmocka_unit_test(help_and_version_are_commands_where_none_is_given),
         cmocka_unit_test(options_stand_anywhere_and_in_every_usual_form),
         cmocka_unit_test(switches_and_repeated_options_are_read),
         cmocka_unit_test(what_follows_two_dashes_is_left_alone),
