@@ -1,3 +1,4 @@
+#include "api/http/microhttpd_library.h"
 #include "cli/command.h"
 #include "cli/printers/print.h"
 #include "controller/base/memory.h"
@@ -7,7 +8,8 @@
 
 static json_t *libraries(void)
 {
-    return json_pack("{s:s, s:s, s:s}", "sqlite", sqlite3_libversion(), "libmicrohttpd", MHD_get_version(), "jansson", jansson_version_str());
+    const char *server = microhttpd_load(NULL) == 0 ? MHD_get_version() : "missing";
+    return json_pack("{s:s, s:s, s:s}", "sqlite", sqlite3_libversion(), "libmicrohttpd", server, "jansson", jansson_version_str());
 }
 
 static int run(struct invocation *in, struct error *err)

@@ -1,5 +1,6 @@
 // A server's life: the library's daemon over a listening socket of ours, the sweep over connections, stop.
 #include "api/http/internal.h"
+#include "api/http/microhttpd_library.h"
 #include "controller/base/memory.h"
 #include "controller/thread.h"
 #include <assert.h>
@@ -73,6 +74,10 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
 int http_server_start(const struct http_server_options *options, struct http_server **ret, struct error *err)
 {
     assert(options->loop && options->handle && options->error_body);
+    if (microhttpd_load(err) < 0) {
+        close(options->listen_fd);
+        return -1;
+    }
     struct http_server *server = mem_alloc(sizeof(*server));
     server->options = *options;
     server->options.body_max_bytes = options->body_max_bytes ? options->body_max_bytes : HTTP_BODY_MAX_BYTES;

@@ -1,6 +1,7 @@
 // A bare libmicrohttpd handler with the thread settings of api/http/server.c: takes the POST body, answers a fixed body of
 // the given size. What the library alone can do on this machine is the limit for the MCP front.
 //     bench_mhd BYTES        prints its port on loopback, ends at the end of its input
+#include "api/http/microhttpd_library.h"
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -64,6 +65,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_mhd BYTES\n");
         return 2;
     }
+    if (microhttpd_load(NULL) < 0)
+        return 1;
     struct MHD_Daemon *daemon =
         MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer_all, &answer, MHD_OPTION_LISTEN_SOCKET, fd,
                          MHD_OPTION_CONNECTION_LIMIT, 4096u, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_END);
