@@ -1,4 +1,4 @@
-#include "api/client/http.h"
+#include "api/client/http_internal.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "controller/base/socket.h"
@@ -94,23 +94,31 @@ static int send_all(int fd, const char *bytes, size_t len, struct boot_time dead
     return 0;
 }
 
+int http_connect(const struct http_target *target, struct error *err)
+{
+    return target->socket_path ? connect_unix(target->socket_path, err) : connect_tcp(target, err);
+}
+
+int http_write_head(struct buffer *head, const struct http_target *target, const struct http_ask *ask, bool keeps, struct error *err)
+{
+    buffer_format(head, "%s %s HTTP/1.1\r\n", ask->method, ask->path);
+    if (target->socket_path)
+        buffer_append_text(head, "Host: localhost\r\n");
+    else
+        buffer_format(head, "Host: %s:%d\r\n", target->host, target->port);
+    buffer_format(head, "%sUser-Agent: chat2shell/" CHAT2SHELL_VERSION "\r\n", keeps ? "" : "Connection: close\r\n");
+    for (size_t i = 0; ask->headers && ask->headers[i]; i++)
+        buffer_format(head, "%s\r\n", ask->headers[i]);
+    if (ask->content_type)
+        buffer_format(head, "Content-Type: %s\r\nContent-Length: %zu\r\n", ask->content_type, ask->body_len);
+    buffer_append_text(head, "\r\n");
+    return head->is_over || head->len > HTTP_HEAD_MAX_BYTES ? error_set(err, ERROR_TOO_LARGE, NULL, "the request's head is too long") : 0;
+}
+
 static int send_request(int fd, const struct http_target *target, const struct http_ask *ask, struct boot_time deadline, struct error *err)
 {
-    CLEANUP(buffer_free) struct buffer head = BUFFER_INIT(64 * 1024);
-    buffer_format(&head, "%s %s HTTP/1.1\r\n", ask->method, ask->path);
-    if (target->socket_path)
-        buffer_append_text(&head, "Host: localhost\r\n");
-    else
-        buffer_format(&head, "Host: %s:%d\r\n", target->host, target->port);
-    buffer_append_text(&head, "Connection: close\r\nUser-Agent: chat2shell/" CHAT2SHELL_VERSION "\r\n");
-    for (size_t i = 0; ask->headers && ask->headers[i]; i++)
-        buffer_format(&head, "%s\r\n", ask->headers[i]);
-    if (ask->content_type)
-        buffer_format(&head, "Content-Type: %s\r\nContent-Length: %zu\r\n", ask->content_type, ask->body_len);
-    buffer_append_text(&head, "\r\n");
-    if (head.is_over)
-        return error_set(err, ERROR_TOO_LARGE, NULL, "the request's head is too long");
-    if (send_all(fd, head.data, head.len, deadline, err) < 0)
+    CLEANUP(buffer_free) struct buffer head = BUFFER_INIT(HTTP_HEAD_MAX_BYTES);
+    if (http_write_head(&head, target, ask, false, err) < 0 || send_all(fd, head.data, head.len, deadline, err) < 0)
         return -1;
     return ask->content_type ? send_all(fd, ask->body, ask->body_len, deadline, err) : 0;
 }
@@ -144,7 +152,7 @@ static int receive(int fd, struct answer_reader *reader, bool head_only, struct 
 int http_exchange(const struct http_target *target, const struct http_ask *ask, struct http_answered *ret, struct error *err)
 {
     struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
-    CLEANUP_CLOSE int fd = target->socket_path ? connect_unix(target->socket_path, err) : connect_tcp(target, err);
+    CLEANUP_CLOSE int fd = http_connect(target, err);
     if (fd < 0)
         return -1;
     CLEANUP(answer_reader_clear) struct answer_reader reader;
@@ -168,7 +176,7 @@ int answer_stream_open(const struct http_target *target, const struct http_ask *
     struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
     CLEANUP(answer_stream_free) struct answer_stream *stream = mem_alloc(sizeof(*stream));
     answer_reader_init(&stream->reader);
-    stream->fd = target->socket_path ? connect_unix(target->socket_path, err) : connect_tcp(target, err);
+    stream->fd = http_connect(target, err);
     if (stream->fd < 0 || send_request(stream->fd, target, ask, deadline, err) < 0 || receive(stream->fd, &stream->reader, true, deadline, err) < 0)
         return -1;
     *ret = TAKE_PTR(stream);

@@ -62,6 +62,7 @@ struct answer_reader {
     size_t left;        // bytes of the body or chunk
     int status;
     char *content_type;
+    bool must_close; // the peer will not answer again on this connection
 };
 void answer_reader_init(struct answer_reader *reader);
 void answer_reader_clear(struct answer_reader *reader);

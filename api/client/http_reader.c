@@ -72,6 +72,8 @@ static int take_header(struct answer_reader *reader, const char *line, size_t le
     } else if (name_len == 12 && strncasecmp(line, "Content-Type", 12) == 0) {
         free(reader->content_type);
         reader->content_type = mem_strndup(value, value_len);
+    } else if (name_len == 10 && strncasecmp(line, "Connection", 10) == 0) {
+        reader->must_close |= value_len == 5 && strncasecmp(value, "close", 5) == 0;
     }
     return 0;
 }
@@ -114,6 +116,7 @@ static int end_head(struct answer_reader *reader, struct error *err)
         reader->state = ANSWER_DONE;
     else
         reader->state = head.is_chunked ? ANSWER_CHUNK_HEAD : head.has_length ? ANSWER_LENGTH : ANSWER_UNTIL_END;
+    reader->must_close |= reader->state == ANSWER_UNTIL_END;
     reader->left = head.length;
     return 0;
 }

@@ -1,4 +1,5 @@
 #include "api/client/rest.h"
+#include "api/client/http_batch.h"
 #include "controller/base/memory.h"
 #include <string.h>
 
@@ -58,35 +59,88 @@ static int take_failure(int http_status, const json_t *answer, json_t **ret_caus
 }
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
-static int exchange(const struct rest *rest, const struct rest_ask *ask, struct http_answered *ret, struct error *err)
+// body: what became of ask->body, or NULL. headers: room for two.
+static struct http_ask ask_of(const struct rest *rest, const struct rest_ask *ask, const char *body, const char **headers)
 {
-    CLEANUP_FREE char *body = ask->body ? json_to_text(ask->body) : NULL;
-    struct http_target target = {.socket_path = rest->socket_path};
-    const char *headers[] = {ask->accept ? ask->accept : "Accept: application/json", NULL};
     bool sends_body = body || strcmp(ask->method, "POST") == 0;
-    struct http_ask http = {.method = ask->method, .path = ask->path, .headers = headers, .body = body ? body : "", .body_len = body ? strlen(body) : 0,
-                            .timeout_ms = rest->timeout_ms ? rest->timeout_ms : REST_TIMEOUT_MS,
-                            .content_type = !sends_body ? NULL : ask->content_type ? ask->content_type : "application/json"};
-    return http_exchange(&target, &http, ret, err);
+    headers[0] = ask->accept ? ask->accept : "Accept: application/json";
+    headers[1] = NULL;
+    return (struct http_ask){.method = ask->method, .path = ask->path, .headers = headers, .body = body ? body : "", .body_len = body ? strlen(body) : 0,
+                             .timeout_ms = rest->timeout_ms ? rest->timeout_ms : REST_TIMEOUT_MS,
+                             .content_type = !sends_body ? NULL : ask->content_type ? ask->content_type : "application/json"};
+}
+
+static int take_answer(const struct http_answered *answer, json_t **ret, int *ret_status, json_t **ret_causes, struct error *err)
+{
+    CLEANUP_JSON json_t *json = NULL;
+    struct error ignored = ERROR_INIT;
+    bool is_json = answer->body_len && json_parse_with_nul(answer->body, answer->body_len, &json, &ignored) == 0;
+    if (answer->status >= 300)
+        return take_failure(answer->status, json, ret_causes, err);
+    if (answer->body_len && !is_json)
+        return error_set(err, ERROR_INTERNAL, "is the daemon of another version?", "the daemon's answer is not JSON: %s", ignored.message);
+    if (ret_status)
+        *ret_status = answer->status;
+    if (ret)
+        *ret = json ? TAKE_PTR(json) : json_object();
+    return 0;
 }
 
 int rest_call(const struct rest *rest, const struct rest_ask *ask, json_t **ret, int *ret_status, json_t **ret_causes, struct error *err)
 {
     CLEANUP(http_answered_clear) struct http_answered answer = {0};
-    if (exchange(rest, ask, &answer, err) < 0)
+    CLEANUP_FREE char *body = ask->body ? json_to_text(ask->body) : NULL;
+    const char *headers[2];
+    const struct http_ask http = ask_of(rest, ask, body, headers);
+    if (http_exchange(&(struct http_target){.socket_path = rest->socket_path}, &http, &answer, err) < 0)
         return -1;
-    CLEANUP_JSON json_t *json = NULL;
-    struct error ignored = ERROR_INIT;
-    bool is_json = answer.body_len && json_parse_with_nul(answer.body, answer.body_len, &json, &ignored) == 0;
-    if (answer.status >= 300)
-        return take_failure(answer.status, json, ret_causes, err);
-    if (answer.body_len && !is_json)
-        return error_set(err, ERROR_INTERNAL, "is the daemon of another version?", "the daemon's answer is not JSON: %s", ignored.message);
-    if (ret_status)
-        *ret_status = answer.status;
-    if (ret)
-        *ret = json ? TAKE_PTR(json) : json_object();
-    return 0;
+    return take_answer(&answer, ret, ret_status, ret_causes, err);
+}
+
+// ---- many calls -----------------------------------------------------------------------------------------------------
+struct calling {
+    const struct rest *rest;
+    struct rest_job *jobs;
+    struct sending {
+        char *body;
+        const char *headers[2];
+    } *sending; // one a job
+};
+
+static void ask_job(void *arg, size_t i, struct http_ask *ret)
+{
+    struct calling *calling = arg;
+    const struct rest_ask *ask = &calling->jobs[i].ask;
+    struct sending *sending = &calling->sending[i];
+    sending->body = ask->body ? json_to_text(ask->body) : NULL;
+    *ret = ask_of(calling->rest, ask, sending->body, sending->headers);
+}
+
+static void take_job(void *arg, size_t i, struct http_answered *answer, const struct error *failure)
+{
+    struct calling *calling = arg;
+    struct rest_job *job = &calling->jobs[i];
+    free(calling->sending[i].body);
+    if (!answer)
+        error_copy(&job->err, failure);
+    else
+        take_answer(answer, &job->answer, &job->status, &job->causes, &job->err);
+}
+
+int rest_call_all(const struct rest *rest, struct rest_job *jobs, size_t count, struct error *err)
+{
+    CLEANUP_FREE struct sending *sending = mem_alloc((count + 1) * sizeof(*sending));
+    struct calling calling = {.rest = rest, .jobs = jobs, .sending = sending};
+    const struct http_target target = {.socket_path = rest->socket_path};
+    const struct http_batch batch = {.target = &target, .count = count, .ask = ask_job, .answered = take_job, .arg = &calling};
+    return http_batch_run(&batch, err);
+}
+
+void rest_job_clear(struct rest_job *job)
+{
+    json_decref(job->answer);
+    json_decref(job->causes);
+    job->answer = job->causes = NULL;
 }
 
 int rest_get(const struct rest *rest, const char *path, json_t **ret, struct error *err)

@@ -25,6 +25,17 @@ struct rest_ask {
 // *ret (NULL allowed): the answer, a new reference. *ret_status (NULL allowed): the HTTP status (200, 201 …).
 // *ret_causes (NULL allowed): details.causes of a Status, or untouched; a new reference.
 int rest_call(const struct rest *rest, const struct rest_ask *ask, json_t **ret, int *ret_status, json_t **ret_causes, struct error *err);
+
+// One of many calls. answer, causes: new references, NULL if there are none; err.code is ERROR_NONE where it went well.
+struct rest_job {
+    struct rest_ask ask; // path and body are the caller's
+    json_t *answer, *causes;
+    int status;
+    struct error err;
+};
+void rest_job_clear(struct rest_job *job); // what came, not what was asked
+// All at once, over a few connections; they begin in order. -1: the daemon does not answer at all, and no job has an answer.
+int rest_call_all(const struct rest *rest, struct rest_job *jobs, size_t count, struct error *err);
 int rest_get(const struct rest *rest, const char *path, json_t **ret, struct error *err);
 int rest_post(const struct rest *rest, const char *path, const json_t *body, json_t **ret, struct error *err);
 

@@ -11,8 +11,8 @@
 
 static void add_document(struct manifest *manifest, json_t *value, const struct yaml_node *lines)
 {
-    manifest->documents =
-        mem_realloc_array(manifest->documents, manifest->count + 1, sizeof(*manifest->documents));
+    if ((manifest->count & (manifest->count - 1)) == 0) // a power of two is full
+        manifest->documents = mem_realloc_array(manifest->documents, manifest->count ? manifest->count * 2 : 1, sizeof(*manifest->documents));
     manifest->documents[manifest->count++] = (struct manifest_document){json_incref(value), lines};
 }
 
@@ -35,8 +35,8 @@ static bool is_list(const json_t *value)
 static void take_document(void *arg, json_t *value, struct yaml_node *root)
 {
     struct manifest *manifest = arg;
-    manifest->trees =
-        mem_realloc_array(manifest->trees, manifest->tree_count + 1, sizeof(struct yaml_node *));
+    if ((manifest->tree_count & (manifest->tree_count - 1)) == 0)
+        manifest->trees = mem_realloc_array(manifest->trees, manifest->tree_count ? manifest->tree_count * 2 : 1, sizeof(struct yaml_node *));
     manifest->trees[manifest->tree_count++] = root;
     const json_t *items = is_list(value) ? json_object_get(value, "items") : NULL;
     if (items) {
@@ -54,7 +54,8 @@ static int check_objects(const struct manifest *manifest, struct error *err)
     for (size_t i = 0; i < manifest->count; i++)
         if (!json_is_object(manifest->documents[i].value))
             return error_set(err, ERROR_INVALID, "start with `apiVersion`, `kind` and `metadata`",
-                             "%s:%zu: must be an object", manifest->file, manifest->documents[i].lines->line);
+                             "%s:%zu:%zu: must be an object", manifest->file, manifest->documents[i].lines->line,
+                             manifest->documents[i].lines->column);
     if (!manifest->count)
         return error_set(err, ERROR_INVALID,
                          "give at least one object with `apiVersion`, `kind` and `metadata`",
@@ -125,7 +126,7 @@ static int parse_text(const char *file, struct buffer *text, struct manifest *re
     CLEANUP(manifest_free) struct manifest manifest = {.file = mem_strdup(file)};
     if (is_json_like(buffer_text(text), text->len))
         join_surrogates(text);
-    if (yaml_parse(file, buffer_text(text), text->len, take_document, &manifest, err) < 0 ||
+    if (yaml_parse_bounded(file, buffer_text(text), text->len, MANIFEST_MAX_NODES, take_document, &manifest, err) < 0 ||
         check_objects(&manifest, err) < 0)
         return -1;
     *ret = manifest;
@@ -197,7 +198,7 @@ static const struct yaml_node *item_at(const struct yaml_node *node, const char 
     return *end == ']' && node->is_list && index < node->count ? &node->items[index] : NULL;
 }
 
-size_t manifest_line(const struct manifest *manifest, size_t document, const char *path)
+static const struct yaml_node *find_node(const struct manifest *manifest, size_t document, const char *path)
 {
     const struct yaml_node *node = manifest->documents[document].lines;
     while (*path) {
@@ -210,14 +211,24 @@ size_t manifest_line(const struct manifest *manifest, size_t document, const cha
         node = next;
         path += len;
     }
-    return node->line;
+    return node;
+}
+
+size_t manifest_line(const struct manifest *manifest, size_t document, const char *path)
+{
+    return find_node(manifest, document, path)->line;
+}
+
+char *manifest_place(const struct manifest *manifest, size_t document, const char *path)
+{
+    const struct yaml_node *node = find_node(manifest, document, path);
+    return mem_format("%s:%zu:%zu", manifest->file, node->line, node->column);
 }
 
 char *manifest_word_cause(const struct manifest *manifest, size_t document, const json_t *cause)
 {
     const char *field = json_get_text(cause, "field"), *message = json_get_text(cause, "message");
     bool has_field = field && *field;
-    return mem_format("%s:%zu: %s%s%s", manifest->file,
-                      manifest_line(manifest, document, has_field ? field : ""), has_field ? field : "",
-                      has_field ? ": " : "", message ? message : "is invalid");
+    CLEANUP_FREE char *place = manifest_place(manifest, document, has_field ? field : "");
+    return mem_format("%s: %s%s%s", place, has_field ? field : "", has_field ? ": " : "", message ? message : "is invalid");
 }

@@ -1,15 +1,13 @@
 // Manifests: YAML (and JSON, which is YAML) from a file or standard input → JSON objects that know their
-// lines. Strict where two readers could see two documents: YAML 1.2 core scalars only (`yes` is a string), no
-// duplicate keys, anchors, aliases, tags or NUL. Bounded: MANIFEST_MAX_BYTES, MANIFEST_MAX_DEPTH,
-// MANIFEST_MAX_NODES.
+// places. Strict where two readers could see two documents (controller/yaml/yaml.h). Bounded: MANIFEST_MAX_BYTES,
+// MANIFEST_MAX_DEPTH, MANIFEST_MAX_NODES.
 //
 //     CLEANUP(manifest_free) struct manifest manifest = {0};
 //     if (manifest_read(path, &manifest, err) < 0) return -1;          // "dev.yaml:3:7: …"
 //     for (size_t i = 0; i < manifest.count; i++)
 //         if (manifest_check(&manifest, i, &info, causes, err) < 0) …   // apiVersion, kind, unknown
 //         top-level fields
-//     CLEANUP_FREE char *where = manifest_word_cause(&manifest, i, cause); // "dev.yaml:9: spec.port: must be
-//     …"
+//     CLEANUP_FREE char *where = manifest_word_cause(&manifest, i, cause); // "dev.yaml:9:3: spec.port: must be …"
 #pragma once
 #include "controller/base/error.h"
 #include "controller/record.h"
@@ -17,9 +15,9 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#define MANIFEST_MAX_BYTES (1024 * 1024) // of one stream, all its documents
+#define MANIFEST_MAX_BYTES (16 * 1024 * 1024) // of one stream, all its documents
 #define MANIFEST_MAX_DEPTH YAML_MAX_DEPTH
-#define MANIFEST_MAX_NODES YAML_MAX_NODES
+#define MANIFEST_MAX_NODES 1000000
 
 struct manifest_document {
     json_t *value;                 // an object; owned by the manifest
@@ -44,5 +42,7 @@ size_t manifest_line(const struct manifest *manifest, size_t document, const cha
 // Checks apiVersion, kind (*ret_info) and the names of the top-level fields. Problems as in fields_from_json.
 int manifest_check(const struct manifest *manifest, size_t document, const struct kind_info **ret_info,
                    json_t *causes, struct error *err);
-// "FILE:LINE: FIELD: MESSAGE" of a cause {field, message}. The caller owns it.
+// "FILE:LINE:COLUMN" of that place. The caller owns it.
+char *manifest_place(const struct manifest *manifest, size_t document, const char *path);
+// "FILE:LINE:COLUMN: FIELD: MESSAGE" of a cause {field, message}. The caller owns it.
 char *manifest_word_cause(const struct manifest *manifest, size_t document, const json_t *cause);

@@ -30,6 +30,23 @@ static bool is_plain(const char *text, size_t len)
     return begins_well && text[len - 1] != ' ' && text[len - 1] != ':' && !strstr(text, ": ");
 }
 
+// U+FFFE and U+FFFF are characters of JSON, but not of YAML's text: they go out as escapes.
+static void append_readable(struct buffer *out, const char *text)
+{
+    for (const char *at = text; *at;) {
+        const char *odd = strstr(at, "\xEF\xBF\xBE"), *other = strstr(at, "\xEF\xBF\xBF");
+        if (!odd || (other && other < odd))
+            odd = other;
+        if (!odd) {
+            buffer_append_text(out, at);
+            return;
+        }
+        buffer_append(out, at, (size_t)(odd - at));
+        buffer_append_text(out, odd[2] == '\xBE' ? "\\ufffe" : "\\uffff");
+        at = odd + 3;
+    }
+}
+
 static void write_text(struct buffer *out, const char *text, size_t len)
 {
     if (strlen(text) == len && is_plain(text, len)) {
@@ -39,7 +56,7 @@ static void write_text(struct buffer *out, const char *text, size_t len)
     CLEANUP_JSON json_t *value = json_stringn(text, len);
     CLEANUP_FREE char *quoted = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     CLEANUP_FREE char *printable = utf8_to_printable(quoted, strlen(quoted), false);
-    buffer_append_text(out, printable);
+    append_readable(out, printable);
 }
 
 static void write_scalar(struct buffer *out, const json_t *value)
@@ -65,9 +82,30 @@ static bool is_block(const json_t *value)
     return json_object_size(value) || json_array_size(value);
 }
 
+// Readers look for the colon at most 1,024 characters far, and a byte may become six.
+#define SIMPLE_KEY_MAX_BYTES 160
+
+static bool is_short_written(const char *key, size_t len)
+{
+    return len < 1000 && is_plain(key, len);
+}
+
+static void write_key(struct buffer *out, const char *key, int depth)
+{
+    size_t len = strlen(key);
+    if (len > SIMPLE_KEY_MAX_BYTES && !is_short_written(key, len)) {
+        buffer_append_text(out, "? ");
+        write_text(out, key, len);
+        buffer_append_char(out, '\n');
+        indent(out, depth);
+    } else {
+        write_text(out, key, len);
+    }
+}
+
 static void write_member(struct buffer *out, const char *key, const json_t *value, int depth)
 {
-    write_text(out, key, strlen(key));
+    write_key(out, key, depth);
     buffer_append_text(out, is_block(value) ? ":\n" : ": ");
     if (is_block(value)) {
         write_block(out, value, json_is_array(value) ? depth : depth + 1, false); // lists stand below their key, as kubectl has it

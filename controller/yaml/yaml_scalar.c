@@ -2,6 +2,7 @@
 // `1:30` and dates are strings.
 #include "controller/yaml/yaml.h"
 #include "controller/base/cleanup.h"
+#include "controller/base/json.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -107,5 +108,73 @@ int yaml_resolve_plain(const char *text, json_t **ret, const char **ret_wrong)
         *ret = json_false();
     else
         *ret = json_string(text);
+    return 0;
+}
+
+// ---- tags -----------------------------------------------------------------------------------------------------------
+#define CORE "tag:yaml.org,2002:"
+
+static bool is_core(const char *tag, const char *name)
+{
+    return strncmp(tag, CORE, strlen(CORE)) == 0 && strcmp(tag + strlen(CORE), name) == 0;
+}
+
+bool yaml_is_tag_of(const char *tag, bool is_list)
+{
+    return !tag || strcmp(tag, "!") == 0 || is_core(tag, is_list ? "seq" : "map");
+}
+
+static bool is_any_number(const json_t *value)
+{
+    return json_is_number(value);
+}
+static bool is_integer(const json_t *value)
+{
+    return json_is_integer(value);
+}
+static bool is_boolean(const json_t *value)
+{
+    return json_is_boolean(value);
+}
+static bool is_null(const json_t *value)
+{
+    return json_is_null(value);
+}
+
+static int resolve_tagged(const char *text, const char *tag, json_t **ret, const char **ret_wrong)
+{
+    static const struct {
+        const char *name;
+        bool (*fits)(const json_t *value);
+        const char *wrong;
+    } tags[] = {
+        {"int", is_integer, "is tagged !!int and is no whole number"},
+        {"float", is_any_number, "is tagged !!float and is no number"},
+        {"bool", is_boolean, "is tagged !!bool and is neither true nor false"},
+        {"null", is_null, "is tagged !!null and is not null"},
+    };
+    CLEANUP_JSON json_t *value = NULL;
+    *ret_wrong = "has a tag that is not allowed";
+    for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
+        if (!is_core(tag, tags[i].name))
+            continue;
+        if (yaml_resolve_plain(text, &value, ret_wrong) < 0)
+            return -1;
+        *ret_wrong = tags[i].wrong;
+        if (!tags[i].fits(value))
+            return -1;
+        *ret = json_is_integer(value) && tags[i].fits == is_any_number ? json_real((double)json_integer_value(value)) : TAKE_PTR(value);
+        return 0;
+    }
+    return -1;
+}
+
+int yaml_resolve_scalar(const char *text, size_t len, bool is_plain, const char *tag, json_t **ret, const char **ret_wrong)
+{
+    if (tag && strcmp(tag, "!") != 0 && !is_core(tag, "str"))
+        return resolve_tagged(text, tag, ret, ret_wrong);
+    if (is_plain && !tag)
+        return yaml_resolve_plain(text, ret, ret_wrong);
+    *ret = json_stringn(text, len);
     return 0;
 }

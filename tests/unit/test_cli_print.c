@@ -57,6 +57,68 @@ static void what_is_written_as_yaml_reads_back_as_the_same(void **state)
         assert_true(out.data[i] == '\n' || (unsigned char)out.data[i] >= 0x20);
 }
 
+// ---- any value at all ------------------------------------------------------------------------------------------------------
+#define VALUES 3000
+#define TEXT_MAX_PIECES 12
+
+static const char *const pieces[] = {" ", "  ", "\n", "\r\n", "\t", ":", ": ", " #", "#", "'", "\"", "\\", "-", "- ", "---\n", "...\n", "?", "[", "]", "{", "}", ",", "&a", "*a",
+                                     "!t", "%", "@", "`", "|", ">", "~", "null", "true", "no", "on", "0", "0777", "0o7", "0x1f", "1_000", "1e3", ".5", ".inf",
+                                     ".nan", "-7", "+1", "1:30", "2026-11-30", "2026-11-30T04:20:00Z", "<<", "=", "a", "word", "Z", "\x01", "\x1b[31m", "\x7f", "\xc2\x85",
+                                     "\xc2\xa0", "\xe2\x80\xa8", "\xe2\x80\xae", "\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf", "\xef\xbf\xbd", "\xed\x9f\xbf", "\xee\x80\x80",
+                                     "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xf0\x90\x80\x80", "\xc3\xa4", "\\u0041", "\\n"};
+
+static char *random_text(void)
+{
+    CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(1 << 20);
+    int count = rand() % (TEXT_MAX_PIECES + 1), times = rand() % 97 ? 1 : 2000; // some are very long
+    for (int i = 0; i < count; i++) {
+        const char *piece = pieces[(size_t)rand() % ARRAY_LEN(pieces)];
+        for (int n = 0; n < times; n++)
+            buffer_append_text(&text, piece);
+    }
+    return buffer_take_string(&text);
+}
+
+static json_t *random_value(int depth)
+{
+    static const double reals[] = {0.0, -0.5, 1.0, 1e300, 1e-300, 0.1, -1234567.875};
+    int what = rand() % (depth > 3 ? 5 : 8);
+    if (what == 0)
+        return rand() % 3 == 0 ? json_null() : json_boolean(rand() % 2);
+    if (what == 1)
+        return rand() % 2 ? json_integer((json_int_t)rand() * rand() - rand()) : json_real(reals[(size_t)rand() % ARRAY_LEN(reals)]);
+    if (what < 5) {
+        CLEANUP_FREE char *text = random_text();
+        return json_string(text);
+    }
+    json_t *all = what == 5 ? json_array() : json_object();
+    for (int i = rand() % 5; i > 0; i--) {
+        CLEANUP_FREE char *key = random_text();
+        if (what == 5)
+            json_array_append_new(all, random_value(depth + 1));
+        else
+            json_object_set_new(all, key, random_value(depth + 1));
+    }
+    return all;
+}
+
+static void any_value_that_is_written_as_yaml_reads_back_as_the_same(void **state)
+{
+    (void)state;
+    srand(20261130);
+    for (int i = 0; i < VALUES; i++) {
+        CLEANUP_JSON json_t *object = json_pack("{s:o}", "value", random_value(0));
+        CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(64 << 20);
+        CLEANUP(manifest_free) struct manifest manifest = {0};
+        struct error err = ERROR_INIT;
+        yaml_write(&out, object);
+        if (manifest_parse("x.yaml", buffer_text(&out), out.len, &manifest, &err) < 0)
+            fail_msg("value %d: %s in: %.2000s", i, err.message, buffer_text(&out));
+        if (!json_equal(manifest.documents[0].value, object))
+            fail_msg("value %d differs: %.2000s", i, buffer_text(&out));
+    }
+}
+
 static void a_table_is_aligned_and_has_no_trailing_blanks(void **state)
 {
     (void)state;
@@ -106,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(yaml_looks_as_people_expect),
         cmocka_unit_test(what_is_written_as_yaml_reads_back_as_the_same),
+        cmocka_unit_test(any_value_that_is_written_as_yaml_reads_back_as_the_same),
         cmocka_unit_test(a_table_is_aligned_and_has_no_trailing_blanks),
         cmocka_unit_test(untrusted_text_in_a_table_cannot_steer_a_terminal),
         cmocka_unit_test(the_servers_table_loses_its_wide_columns_unless_asked_for),

@@ -1,0 +1,9 @@
+// What the single exchange and the many at once share.
+#pragma once
+#include "api/client/http.h"
+
+#define HTTP_HEAD_MAX_BYTES (64 * 1024) // of a request
+
+int http_connect(const struct http_target *target, struct error *err);
+// keeps: the connection is to stay open behind the answer.
+int http_write_head(struct buffer *head, const struct http_target *target, const struct http_ask *ask, bool keeps, struct error *err);
