@@ -1,4 +1,4 @@
-"""The MCP clients and the conformance suite that npm has: tests/node/package.json pins them, package-lock.json all that they
+"""The clients of MCP and Kubernetes and the conformance suite that npm has: tests/node/package.json pins them, package-lock.json all that they
 need. They are installed below build/node, Node.js itself included, because Debian's is too old for some of them."""
 import fcntl
 import hashlib
