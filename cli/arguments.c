@@ -126,8 +126,8 @@ static int add_value(struct invocation *in, const struct option_row *row, const 
 // *at: the word's position in argv; moves on over a value of its own.
 static int need_value(struct invocation *in, const struct option_row *row, char **argv, int argc, int *at, struct error *err)
 {
-    if (!row->value)
-        return add_value(in, row, "true", err);
+    if (!row->value || row->bare)
+        return add_value(in, row, row->bare ? row->bare : "true", err);
     if (*at + 1 >= argc) {
         CLEANUP_FREE char *name = invocation_name(in);
         error_set(err, ERROR_USAGE, NULL, "--%s needs a value (%s)", row->name, row->value);
@@ -156,7 +156,7 @@ static int take_short(struct invocation *in, char **argv, int argc, int *at, str
             return add_value(in, row, c[1] == '=' ? c + 2 : c + 1, err);
         if (need_value(in, row, argv, argc, at, err) < 0)
             return -1;
-        if (row->value)
+        if (row->value && !row->bare)
             return 0;
     }
     return 0;

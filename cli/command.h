@@ -19,6 +19,7 @@ struct option_row {
     const char *doc;            // one line
     const char *const *choices; // allowed values, NULL-terminated, "x=" for all that begin so; NULL = any
     bool is_repeatable;
+    const char *bare;           // of an option with a value that may stand alone (--wait, --wait=VALUE): its value then; NULL: a value is needed
 };
 struct example {
     const char *line, *doc;

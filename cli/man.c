@@ -38,7 +38,7 @@ static void put_option(const struct option_row *row)
     put(row->name);
     fputs("\\fR", stdout);
     if (row->value)
-        printf("=\\fI%s\\fR", row->value);
+        printf(row->bare ? "[=\\fI%s\\fR]" : "=\\fI%s\\fR", row->value);
     putchar('\n');
     put(row->doc);
     for (size_t i = 0; row->value && row->choices && row->choices[i]; i++) {

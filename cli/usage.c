@@ -21,7 +21,7 @@ static void print_choices(const char *const *choices)
 static void print_option(const struct option_row *row)
 {
     char name[64];
-    snprintf(name, sizeof(name), "--%s%s%s", row->name, row->value ? "=" : "", row->value ? row->value : "");
+    snprintf(name, sizeof(name), row->bare ? "--%s[=%s]" : row->value ? "--%s=%s" : "--%s%s", row->name, row->value ? row->value : "");
     char letter[] = {'-', row->letter, ',', '\0'};
     printf("  %-3s %-20s%s%s", row->letter ? letter : "", name, strlen(name) > 20 ? "\n                           " : " ", row->doc);
     print_choices(row->value ? row->choices : NULL);
