@@ -72,6 +72,15 @@ static char *word_callers(const char *auth)
     return mem_format("%s (CHAT2SHELL_AUTH=%s)", is_open ? "whoever reaches it" : "with a token", is_open ? "none" : auth);
 }
 
+static char *word_listener(const json_t *listener)
+{
+    const char *trouble = json_get_text(listener, "message");
+    json_int_t port = json_get_int(listener, "port", 0);
+    if (!json_get_bool(listener, "isOn", false))
+        return mem_strdup("off (chat2shell kubeconfig opens it)");
+    return port ? mem_format("https://%s:%lld", json_get_text(listener, "host"), (long long)port) : mem_format("not listening: %s", trouble ? trouble : "");
+}
+
 // Newest first.
 static void print_errors(const json_t *errors)
 {
@@ -98,6 +107,7 @@ static void print_screen(const json_t *status)
     add(&table, "Daemon:", mem_format("chat2shell %s, process %lld%s", version ? version : "", (long long)json_get_int(status, "pid", 0), since));
     add(&table, "MCP:", mem_format("http://%s:%lld/mcp", host ? host : "?", (long long)json_get_int(mcp, "port", 0)));
     add(&table, "Callers:", word_callers(json_get_text(mcp, "auth")));
+    add(&table, "Kubernetes:", word_listener(json_object_get(status, "kubernetes")));
     const char *tunnel = json_get_text(json_object_get(status, "tunnel"), "message");
     add(&table, "Tunnel:", utf8_to_printable(tunnel ? tunnel : "", tunnel ? strlen(tunnel) : 0, false));
     add(&table, "Driver:", mem_strdup(driver ? driver : ""));

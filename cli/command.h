@@ -123,6 +123,7 @@ extern const struct command command_workspace;
 extern const struct command command_token;
 extern const struct command command_exec;
 extern const struct command command_mcp;
+extern const struct command command_kubeconfig;
 extern const struct command command_help;
 extern const struct command command_wait;
 extern const struct command command_events;

@@ -24,6 +24,7 @@ const struct command *const commands[] = {
     &command_workspace,
     &command_token,
     &command_mcp,
+    &command_kubeconfig,
     &command_version,
     &command_help,
     // clang-format on

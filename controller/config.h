@@ -10,6 +10,7 @@ enum auth_mode { AUTH_TOKEN = 1, AUTH_OAUTH = 2 }; // who may use the MCP endpoi
 struct config {
     char *host;              // CHAT2SHELL_HOST: 127.0.0.1; one that is not a loopback address needs auth_modes
     int port;                // CHAT2SHELL_PORT: 18788; 0 = any free port (tests)
+    int kube_port;           // CHAT2SHELL_KUBE_PORT: 18789; 0 = any free port
     char *data_root;         // CHAT2SHELL_DATA_ROOT: ~/.chat2shell
     char *state_dir;         // CHAT2SHELL_STATE_DIR: DATA_ROOT/state; database chat2shell.sqlite, socket operator.sock
     char *workspace_root;    // CHAT2SHELL_WORKSPACE_ROOT: DATA_ROOT/workspaces

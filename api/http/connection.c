@@ -59,7 +59,7 @@ void http_connection_set_deadline(struct http_connection *connection, int64_t de
 
 // ---- who must go ------------------------------------------------------------------------------------------
 // Holding the lock: the library has not written to this socket since the last whole answer, and will not any
-// more, so a sentence fits in before the end. If it does not go out at once it is not sent.
+// more, so a sentence fits in before the end. If it does not go out at once it is not sent. Below TLS nothing of ours fits.
 static void say_why(struct http_server *server, struct http_connection *connection, int status,
                     const struct error *err)
 {
@@ -77,7 +77,7 @@ static void cut(struct http_server *server, struct http_connection *connection, 
 {
     bool is_asking = connection->phase == HTTP_FRESH || connection->phase == HTTP_READING_HEAD ||
                      connection->phase == HTTP_READING_BODY;
-    if (is_asking)
+    if (is_asking && !server->is_tls)
         say_why(server, connection, status, err);
     move(server, connection, HTTP_CUT);
     shutdown(connection->fd, SHUT_RDWR);
@@ -138,6 +138,8 @@ void http_sweep_stop(void *arg)
 // whoever stands still the longest goes. Those that wait for a handler's answer stay.
 static const char *listener_word(const struct http_server *server)
 {
+    if (server->options.name)
+        return server->options.name;
     return server->options.has_peer ? "unix" : "tcp";
 }
 

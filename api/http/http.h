@@ -1,4 +1,4 @@
-// The HTTP front shared by the MCP listener (loopback TCP) and the operator's listener (Unix socket): server
+// The HTTP front shared by the MCP listener (loopback TCP) and the operator's listeners (Unix socket, TLS over loopback TCP): server
 // life, strict request heads, bodies with limits, answers from any thread, streams, and hang-ups of waiting
 // clients.
 //
@@ -33,7 +33,8 @@
 #define HTTP_CONNECTIONS_MAX 4096
 #define HTTP_CONNECTIONS_FULL 3584 // from here on each new one costs the one that stands still longest its place
 #define HTTP_IDLE_MS (75 * 1000)   // kept-alive connection without a request
-#define HTTP_HEAD_MS (20 * 1000)   // from the connection to its first request line; from a request line to the head's end
+// From the connection to its first request line, the TLS handshake included; from a request line to the head's end.
+#define HTTP_HEAD_MS (20 * 1000)
 #define HTTP_UPLOAD_MS (60 * 1000) // from the head's end to the body's last byte
 #define HTTP_REPLY_MS (120 * 1000) // for the client to read an answer; of a stream, to take the next piece
 
@@ -57,6 +58,9 @@ struct http_server_options {
     int listen_fd;         // taken, also on failure: see http_listen_tcp and socket_listen_at
     int thread_count;      // 1 or 2
     bool has_peer;         // Unix socket: SO_PEERCRED is read for each connection
+    const char *name;      // in the metrics, static; NULL: unix or tcp
+    const char *tls_pem;   // a private key and its certificate: TLS 1.3 is spoken, by nothing else; NULL: plain. Read at the start only
+    size_t connections_max; // 0 = HTTP_CONNECTIONS_MAX
     size_t body_max_bytes; // 0 = HTTP_BODY_MAX_BYTES
     // HTTP thread, when the head is complete and its form was found right: true to go on, false with *refusal
     // filled. May be NULL.

@@ -38,6 +38,7 @@ struct http_connection {
 struct http_server {
     struct MHD_Daemon *daemon;
     struct http_server_options options;
+    bool is_tls;
     size_t connections_max, connections_full; // what the limit on open files leaves room for
     _Atomic int refs; // one for the owner, one a request
     _Atomic size_t body_bytes;

@@ -10,6 +10,8 @@
 #include <sys/resource.h>
 
 #define DRAIN_MS 2000 // real time: the clients are real
+// One version, without the renegotiation, compression and choices of the older ones; every client of today has it.
+#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3"
 
 void http_server_ref(struct http_server *server)
 {
@@ -44,8 +46,8 @@ void http_server_count_active(struct http_server *server, int change)
 static void set_room(struct http_server *server)
 {
     struct rlimit limit;
-    server->connections_max = HTTP_CONNECTIONS_MAX;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < HTTP_CONNECTIONS_MAX)
+    server->connections_max = server->options.connections_max ? server->options.connections_max : HTTP_CONNECTIONS_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < server->connections_max)
         server->connections_max = limit.rlim_cur / 2;
     server->connections_full = server->connections_max * HTTP_CONNECTIONS_FULL / HTTP_CONNECTIONS_MAX;
 }
@@ -53,7 +55,7 @@ static void set_room(struct http_server *server)
 static struct MHD_Daemon *start_daemon(struct http_server *server)
 {
     const struct http_server_options *options = &server->options;
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (options->tls_pem ? MHD_USE_TLS : 0);
     struct MHD_OptionItem items[] = {
         {MHD_OPTION_LISTEN_SOCKET, options->listen_fd, NULL},
         // Its threads share this evenly, the clients do not: the limit that counts is connections_max.
@@ -63,6 +65,9 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_MEMORY_BYTES, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_INCREMENT, 4 * 1024, NULL},
         {MHD_OPTION_THREAD_POOL_SIZE, options->thread_count > 1 ? options->thread_count : 0, NULL},
+        {options->tls_pem ? MHD_OPTION_HTTPS_MEM_KEY : MHD_OPTION_END, 0, (void *)options->tls_pem},
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)options->tls_pem},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, TLS_PRIORITIES},
         {MHD_OPTION_END, 0, NULL},
     };
     return MHD_start_daemon(flags, 0, http_connection_may_enter, server, http_exchange_access, server, MHD_OPTION_ARRAY, items,
@@ -81,6 +86,7 @@ int http_server_start(const struct http_server_options *options, struct http_ser
     struct http_server *server = mem_alloc(sizeof(*server));
     server->options = *options;
     server->options.body_max_bytes = options->body_max_bytes ? options->body_max_bytes : HTTP_BODY_MAX_BYTES;
+    server->is_tls = options->tls_pem != NULL;
     server->refs = 1;
     pthread_mutex_init(&server->lock, NULL);
     thread_cond_init(&server->drained);
@@ -95,6 +101,7 @@ int http_server_start(const struct http_server_options *options, struct http_ser
         return error_errno(err, saved, "raise the limit on open files and threads",
                            "cannot start the HTTP server");
     }
+    server->options.tls_pem = NULL; // the caller's
     loop_call(options->loop, http_sweep_start, server);
     *ret = server;
     return 0;

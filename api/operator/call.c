@@ -232,16 +232,14 @@ static int read_options(struct call *call, struct error *err)
     return 0;
 }
 
-void operator_call_start(struct operator_server *server, struct http_request *request)
+void operator_call_start(struct operator_server *server, struct http_request *request, char *principal)
 {
     struct call *call = mem_alloc(sizeof(*call));
-    struct ucred peer = {0};
     operator_server_ref(server);
-    http_request_peer(request, &peer);
     *call = (struct call){.server = server,
                           .world = server->world,
                           .http = request,
-                          .principal = mem_format("operator:uid=%u", (unsigned)peer.uid)};
+                          .principal = principal};
     route_find(http_request_method(request), http_request_path(request), &call->match);
     for (size_t i = 0; i < QUERY_COUNT; i++)
         call->query[i] = mem_strdup_or_null(http_request_query(request, query_names[i]));

@@ -1,5 +1,6 @@
 // The daemon itself: its state in one answer, its version, its health, its end.
 #include "api/operator/internal.h"
+#include "api/operator/listener.h"
 #include "controller/base/memory.h"
 #include <signal.h>
 #include <string.h>
@@ -82,16 +83,26 @@ static const char *auth_word(unsigned modes)
     return words[modes];
 }
 
+static json_t *listener_to_json(const struct call *call)
+{
+    struct listener_view view;
+    listener_look(call->server->listener, &view);
+    json_t *json = json_pack("{s:b, s:s, s:i}", "isOn", view.is_on, "host", LISTENER_HOST, "port", view.port);
+    if (view.is_on && !view.port)
+        json_object_set_new(json, "message", json_from_text(view.trouble.message));
+    return json;
+}
+
 static json_t *base_status(const struct call *call)
 {
     char started[WALL_TIME_TEXT_SIZE];
     wall_time_format(call->server->started_at, started);
     const struct config *config = call->world->config;
     int port = atomic_load(&call->server->mcp_port);
-    return json_pack("{s:s, s:i, s:s, s:s, s:{s:o, s:i, s:s}, s:o}", "version", CHAT2SHELL_VERSION, "pid",
+    return json_pack("{s:s, s:i, s:s, s:s, s:{s:o, s:i, s:s}, s:o, s:o}", "version", CHAT2SHELL_VERSION, "pid",
                      (int)getpid(), "startedAt", started, "driver", request_driver_name(call->world), "mcp",
-                     "host", json_from_text(config->host), "port", port ? port : config->port, "auth", auth_word(config->auth_modes), "queues",
-                     queues_to_json(call->world->manager));
+                     "host", json_from_text(config->host), "port", port ? port : config->port, "auth", auth_word(config->auth_modes), "kubernetes",
+                     listener_to_json(call), "queues", queues_to_json(call->world->manager));
 }
 
 static json_t *take_integer(json_t *phases, const char *word)

@@ -1,5 +1,6 @@
 // What is wrong on this host, seen by the daemon.
 #include "api/operator/internal.h"
+#include "api/operator/listener.h"
 #include "controller/base/memory.h"
 #include <string.h>
 
@@ -30,6 +31,18 @@ static json_t *port_finding(const struct call *call)
                            "look into the daemon's log and start it again");
     CLEANUP_FREE char *what = mem_format("MCP is served on http://%s:%d/mcp", config->host, port);
     return own_finding("pass", "port", what, NULL);
+}
+
+static json_t *listener_finding(const struct call *call)
+{
+    struct listener_view view;
+    listener_look(call->server->listener, &view);
+    if (!view.is_on)
+        return own_finding("pass", "kubernetes listener", "off; chat2shell kubeconfig opens it", NULL);
+    if (!view.port)
+        return own_finding("fail", "kubernetes listener", view.trouble.message, view.trouble.hint[0] ? view.trouble.hint : "chat2shell kubeconfig tries again");
+    CLEANUP_FREE char *what = mem_format("https://" LISTENER_HOST ":%d, for who has its token; chat2shell kubeconfig --off closes it", view.port);
+    return own_finding("pass", "kubernetes listener", what, NULL);
 }
 
 static json_t *tunnel_finding(const json_t *tunnel)
@@ -70,6 +83,7 @@ static void on_findings(void *arg, int result, const struct finding_list *findin
         json_array_append_new(list, finding_to_json(&findings->items[i]));
     json_array_append_new(list, port_finding(call));
     json_array_append_new(list, own_finding("pass", "operator socket", "this answer came over it", NULL));
+    json_array_append_new(list, listener_finding(call));
     call->state = json_deep_copy(list); // goes to another thread
     json_decref(list);
     operator_ask_tunnel(call, answer_findings);

@@ -19,6 +19,7 @@
 #define CAUSE_REPEATED "FieldDuplicate"            // ours: the body's text has a member of an object more than once
 
 struct execs;
+struct listener;
 struct watch_hub;
 struct operator_server {
     struct world *world;
@@ -26,6 +27,7 @@ struct operator_server {
     struct wall_time started_at;
     struct execs *execs;
     struct watch_hub *watches;
+    struct listener *listener;
     uid_t uid;
     _Atomic int mcp_port; // 0 = not listening
     struct tunnel *tunnel; // loop thread; NULL = off
@@ -35,6 +37,9 @@ struct operator_server {
 };
 void operator_server_ref(struct operator_server *server);
 void operator_server_unref(struct operator_server *server);
+// ---- server.c: of every listener's front
+bool operator_check_route(struct http_request *request, struct http_refusal *refusal); // false: nothing is there
+char *operator_error_body(void *arg, int status, const struct error *err, const char *body, size_t len);
 
 // ---- routes.c
 // ----------------------------------------------------------------------------------------------------
@@ -108,7 +113,8 @@ struct call {
     bool is_gone;
     void *state; // of the handler; freed by it
 };
-void operator_call_start(struct operator_server *server, struct http_request *request);
+// principal: who asks; taken.
+void operator_call_start(struct operator_server *server, struct http_request *request, char *principal);
 // From here on the call lives on the loop thread: start runs there (also if the client left at once), and
 // cancel (NULL allowed) when the client hung up or the server stops. Both must see to it that the call is
 // answered in the end, on the loop thread. In handlers only.
@@ -186,6 +192,9 @@ void workspaces_add(struct call *call);
 void tokens_list(struct call *call);
 void tokens_create(struct call *call);
 void tokens_revoke(struct call *call);
+void kubeconfig_show(struct call *call);
+void kubeconfig_open(struct call *call);
+void kubeconfig_close(struct call *call);
 void unsaved_show(struct call *call);
 void operator_exec_start(struct call *call);
 void operator_exec_write(struct call *call);

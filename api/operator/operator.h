@@ -1,5 +1,6 @@
 // The operator API: Kubernetes REST conventions on the Unix socket STATE_DIR/operator.sock (0600 in a 0700 directory; the peer
-// must be this uid or root and live in the daemon's own user namespace).
+// must be this uid or root and live in the daemon's own user namespace), and, once asked for, over TLS on 127.0.0.1 for who has
+// its token (listener.h); there without chat2shell's own paths.
 //
 // Kinds, under /apis/chat2shell.dev/v1/PLURAL (workspaces approvals sandboxes sessions exposures):
 //   GET    /PLURAL                     {kind: "SandboxList", metadata: {resourceVersion, continue?, remainingItemCount?}, items: […]};
@@ -37,6 +38,7 @@
 // chat2shell's own, under /chat2shell/v1 (JSON):
 //   GET    /status                     {version, pid, startedAt, driver, mcp: {host, port}, sandboxes: {running: n, …}, approvalsPending,
 //                                      exposures: n, workspaces: {…}, store: {…}, queues: [{name, depth, runs, failures}], lastErrors: […],
+//                                      kubernetes: {isOn, host, port, message?},
 //                                      tunnel: {state: "off"|"starting"|"ready"|"not ready"|"ended", message, …}}; asks the tunnel client (≤ 2 s)
 //   GET    /doctor                     {findings: [{level: "pass"|"warn"|"fail", check, what, fix?}]}
 //   POST   /stop                       202, then the daemon stops as by SIGTERM
@@ -44,6 +46,9 @@
 //   GET    /tokens                     {items: [{name, scopes: […], createdAt, createdBy, expiresAt, lastUsedAt, isExpired}]}; tokens never
 //   POST   /tokens  {name, scopes?: […], expiresInMs?}  201, the same and {token}: the only answer that has it
 //   DELETE /tokens/NAME                200 {name, status: "revoked"}; no request is served with it any more
+//   GET    /kubeconfig                 {isOn, isListening, server?, tokenFile?, certificate?, message?} of the TLS listener
+//   POST   /kubeconfig  {rotate?}      opens it (rotate: with a new token, at once in place of the old one); the same
+//   DELETE /kubeconfig                 closes it and ends its token
 //   GET    /sandboxes/NAME/unsaved     {isClone, isRepository, changedFiles, unexportedCommits} (nulls where the sandbox does not answer)
 //   POST   /sandboxes/NAME/exec        {argv: […], cwd?, env?} → {execId}; the data plane of `exec`, `cp` and `export`, spoken to the tool server:
 //   POST   /sandboxes/NAME/exec/ID/write {data: base64, eof}      → {}

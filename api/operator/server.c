@@ -1,6 +1,7 @@
 // Start and stop, and who may speak at all.
 #include "api/operator/internal.h"
 #include "api/operator/exec.h"
+#include "api/operator/listener.h"
 #include "api/operator/peer.h"
 #include "api/operator/watch.h"
 #include "controller/base/fs.h"
@@ -24,6 +25,7 @@ static void server_free(struct operator_server *server)
 {
     operator_execs_free(server->execs);
     watch_hub_free(server->watches);
+    listener_free(server->listener);
     pthread_cond_destroy(&server->ended);
     pthread_mutex_destroy(&server->lock);
     free(server);
@@ -49,20 +51,8 @@ static bool refuse(struct http_refusal *refusal, int status, const char *allow)
     return false;
 }
 
-static bool check_head(void *arg, struct http_request *request, struct http_refusal *refusal)
+bool operator_check_route(struct http_request *request, struct http_refusal *refusal)
 {
-    const struct operator_server *server = arg;
-    struct ucred peer;
-    if (!http_request_peer(request, &peer)) {
-        error_set(&refusal->error, ERROR_REFUSED, NULL,
-                  "the kernel does not say who is at the other end of this connection");
-        return refuse(refusal, 403, NULL);
-    }
-    if (peer_check(http_request_socket(request), &peer, server->uid, &refusal->error) < 0) {
-        log_warning("operator API: refused process %ld of uid %u: %s", (long)peer.pid, (unsigned)peer.uid,
-                    refusal->error.message);
-        return refuse(refusal, 403, NULL);
-    }
     struct route_match match;
     route_find(http_request_method(request), http_request_path(request), &match);
     bool is_known = match.route != NULL;
@@ -80,7 +70,24 @@ static bool check_head(void *arg, struct http_request *request, struct http_refu
     return refuse(refusal, 404, NULL);
 }
 
-static char *error_body(void *arg, int status, const struct error *err, const char *body, size_t len)
+static bool check_head(void *arg, struct http_request *request, struct http_refusal *refusal)
+{
+    const struct operator_server *server = arg;
+    struct ucred peer;
+    if (!http_request_peer(request, &peer)) {
+        error_set(&refusal->error, ERROR_REFUSED, NULL,
+                  "the kernel does not say who is at the other end of this connection");
+        return refuse(refusal, 403, NULL);
+    }
+    if (peer_check(http_request_socket(request), &peer, server->uid, &refusal->error) < 0) {
+        log_warning("operator API: refused process %ld of uid %u: %s", (long)peer.pid, (unsigned)peer.uid,
+                    refusal->error.message);
+        return refuse(refusal, 403, NULL);
+    }
+    return operator_check_route(request, refusal);
+}
+
+char *operator_error_body(void *arg, int status, const struct error *err, const char *body, size_t len)
 {
     (void)arg, (void)body, (void)len; // a Status repeats nothing of the request
     CLEANUP_JSON json_t *json = status_to_json(status, err, NULL, NULL);
@@ -89,7 +96,9 @@ static char *error_body(void *arg, int status, const struct error *err, const ch
 
 static void handle(void *arg, struct http_request *request)
 {
-    operator_call_start(arg, request);
+    struct ucred peer = {0};
+    http_request_peer(request, &peer);
+    operator_call_start(arg, request, mem_format("operator:uid=%u", (unsigned)peer.uid));
 }
 
 // ---- start and stop
@@ -110,7 +119,7 @@ static int listen_and_start(struct operator_server *server, struct error *err)
         .body_max_bytes = OPERATOR_BODY_MAX_BYTES,
         .check_head = check_head,
         .handle = handle,
-        .error_body = error_body,
+        .error_body = operator_error_body,
         .arg = server,
     };
     return http_server_start(&options, &server->http, err);
@@ -126,12 +135,14 @@ int operator_server_start(struct world *world, struct operator_server **ret, str
     pthread_mutex_init(&server->lock, NULL);
     thread_cond_init(&server->ended);
     server->execs = operator_execs_new(world);
+    server->listener = listener_new(server);
     if (watch_hub_start(world, &server->watches, err) < 0 || listen_and_start(server, err) < 0) {
         watch_hub_end(server->watches);
         operator_execs_stop(server->execs);
         operator_server_unref(server);
         return error_context(err, "the operator API cannot be served");
     }
+    listener_resume(server->listener);
     *ret = server;
     return 0;
 }
@@ -155,6 +166,7 @@ void operator_server_stop(struct operator_server *server)
         return;
     watch_hub_end(server->watches);
     http_server_stop(server->http);
+    listener_stop(server->listener);
     operator_execs_stop(server->execs);
     wait_for_calls(server);
     operator_server_unref(server);

@@ -10,7 +10,7 @@ static const char *reason_of_status(int http_status, const char *fallback)
         int http_status;
         const char *reason;
     } table[] = {
-        {400, "BadRequest"},           {403, "Forbidden"},     {404, "NotFound"},
+        {400, "BadRequest"},           {401, "Unauthorized"},  {403, "Forbidden"},     {404, "NotFound"},
         {405, "MethodNotAllowed"},     {406, "NotAcceptable"}, {413, "RequestEntityTooLarge"},
         {415, "UnsupportedMediaType"}, {422, "Invalid"},       {501, "NotImplemented"},
         {503, "ServiceUnavailable"},

@@ -89,7 +89,7 @@ class Daemon:
         self.environment = {
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": self.dir,
             "CHAT2SHELL_DATA_ROOT": os.path.join(self.dir, "data"), "CHAT2SHELL_ALLOWED_HOST_ROOTS": self.allowed,
-            "CHAT2SHELL_DRIVER": "bubblewrap", "CHAT2SHELL_ENABLE_TUNNEL": "0", "CHAT2SHELL_PORT": str(self.port),
+            "CHAT2SHELL_DRIVER": "bubblewrap", "CHAT2SHELL_ENABLE_TUNNEL": "0", "CHAT2SHELL_PORT": str(self.port), "CHAT2SHELL_KUBE_PORT": "0",
         }
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
             if name in os.environ:
