@@ -43,6 +43,17 @@ static int read_port(const char *text, void *at, struct error *err)
     return 0;
 }
 
+static int read_sandboxes(const char *text, void *at, struct error *err)
+{
+    char *end;
+    errno = 0;
+    long count = strtol(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || count < 1 || count > CONFIG_SANDBOXES_MAX)
+        return error_set(err, ERROR_INVALID, "64 is the default", "'%s' is not a number from 1 to %d", text, CONFIG_SANDBOXES_MAX);
+    *(int *)at = (int)count;
+    return 0;
+}
+
 static int read_path(const char *text, void *at, struct error *err)
 {
     return config_path_clean(text, at, err);
@@ -196,6 +207,7 @@ static const struct variable {
     {{"CHAT2SHELL_DRIVER", "auto", "What makes sandboxes: bubblewrap, sbx (Docker Sandboxes), or auto: sbx where it answers, else bubblewrap."},
      read_driver, AT(driver)},
     {{"CHAT2SHELL_SBX", "sbx", "The program of Docker Sandboxes: an absolute path, or a name to look for in PATH."}, read_program, AT(sbx)},
+    {{"CHAT2SHELL_MAX_SANDBOXES", "64", "How many sandboxes there may be at once, whoever made them: 1 to 4096."}, read_sandboxes, AT(max_sandboxes)},
     {{"CHAT2SHELL_ENABLE_TUNNEL", "1", "1: serve runs the tunnel client too. 0: it does not."}, read_switch, AT(is_tunnel_enabled)},
     {{"CHAT2SHELL_SECRET_DIR", "~/.secrets/tunnel-client", "Directory of the tunnel client's key, passed to it by path, never read."},
      read_path, AT(secret_dir)},

@@ -7,6 +7,8 @@
 
 enum auth_mode { AUTH_TOKEN = 1, AUTH_OAUTH = 2 }; // who may use the MCP endpoint; 0: whoever reaches it
 
+#define CONFIG_SANDBOXES_MAX 4096
+
 struct config {
     char *host;              // CHAT2SHELL_HOST: 127.0.0.1; one that is not a loopback address needs auth_modes
     int port;                // CHAT2SHELL_PORT: 18788; 0 = any free port (tests)
@@ -17,6 +19,7 @@ struct config {
     struct text_list allowed_host_roots; // CHAT2SHELL_ALLOWED_HOST_ROOTS: ~/repositories, colon-separated, absolute; "" = none
     char *driver;            // CHAT2SHELL_DRIVER: auto | bubblewrap | sbx
     char *sbx;               // CHAT2SHELL_SBX: sbx; a program's name to look for in PATH, or its absolute path
+    int max_sandboxes;       // CHAT2SHELL_MAX_SANDBOXES: 64; of all callers together, failed ones included
     bool is_tunnel_enabled;  // CHAT2SHELL_ENABLE_TUNNEL: 1 | 0
     char *secret_dir;        // CHAT2SHELL_SECRET_DIR: ~/.secrets/tunnel-client
     char *tunnel_client;     // CHAT2SHELL_TUNNEL_CLIENT: ~/.local/bin/tunnel-client

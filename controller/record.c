@@ -38,6 +38,11 @@ void record_list_free(struct record_list *list)
     *list = (struct record_list){0};
 }
 
+bool record_status_equals(const struct record *a, const struct record *b)
+{
+    return a->kind == b->kind && fields_equal(kind_status_table(a->kind), &a->status, &b->status);
+}
+
 bool record_spec_equals(const struct record *a, const struct record *b)
 {
     return a->kind == b->kind && fields_equal(kind_spec_table(a->kind), &a->spec, &b->spec);

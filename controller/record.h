@@ -82,6 +82,7 @@ void record_set_managed(struct record *record, const json_t *given);
 // Refuses changed immutable fields, naming them.
 int record_check_update(const struct record *before, const struct record *after, struct error *err);
 bool record_spec_equals(const struct record *a, const struct record *b);
+bool record_status_equals(const struct record *a, const struct record *b);
 
 // DNS-1123 label, at most 63 characters.
 int record_check_name(const char *name, struct error *err);

@@ -94,7 +94,9 @@ static void map_change(void *arg, struct manager *manager, const struct store_ch
     if (change->kind != KIND_WORKSPACE || change->type != STORE_DELETED)
         return;
     struct record_list approvals = {0};
-    if (store_list(world->store, KIND_APPROVAL, &approvals, NULL, NULL) < 0)
+    CLEANUP_RECORD struct record *workspace = NULL;
+    if (store_get_uid(world->store, KIND_WORKSPACE, change->uid, &workspace, NULL) < 0 || !workspace->spec.workspace.path ||
+        store_list_of_path(world->store, KIND_APPROVAL, workspace->spec.workspace.mode, workspace->spec.workspace.path, &approvals, NULL) < 0)
         return; // the next resync looks again
     for (size_t i = 0; i < approvals.count; i++) {
         const char *ref = approvals.items[i]->status.approval.workspace_ref;

@@ -15,7 +15,7 @@ static bool is_same_place(const struct record *workspace, const struct host_path
 int tx_find_host_workspace(struct store_tx *tx, const struct host_path *path, enum workspace_mode mode, struct record **ret, struct error *err)
 {
     struct record_list all = {0};
-    if (tx_list(tx, KIND_WORKSPACE, &all, err) < 0)
+    if (tx_list_of_path(tx, KIND_WORKSPACE, mode, path->resolved, &all, err) < 0)
         return -1;
     struct record *found = NULL;
     for (size_t i = 0; i < all.count && !found; i++)
@@ -85,7 +85,7 @@ static bool is_pending(const struct record *approval, const struct host_path *pa
 int tx_find_pending(struct store_tx *tx, const struct host_path *path, enum workspace_mode mode, struct record **ret, struct error *err)
 {
     struct record_list all = {0};
-    if (tx_list(tx, KIND_APPROVAL, &all, err) < 0)
+    if (tx_list_of_path(tx, KIND_APPROVAL, mode, path->resolved, &all, err) < 0)
         return -1;
     struct record *found = NULL;
     int r = 0;

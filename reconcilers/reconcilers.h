@@ -29,8 +29,7 @@ int effects_running(const struct world *world); // driver or lane calls under wa
 #define FINALIZER_MAPPING "chat2shell.dev/mapping"     // Exposure: port unpublished
 #define FINALIZER_TRASH "chat2shell.dev/trash"         // managed Workspace: moved to the trash
 
-// Admission limits for the untrusted side (all written in the README).
-#define LIMIT_SANDBOXES 64
+// Admission limits for the untrusted side (all written in the README). How many sandboxes there may be is configured.
 #define LIMIT_CREATES_A_MINUTE 30
 #define LIMIT_PENDING_APPROVALS 100
 #define LIMIT_EXPOSURES_A_SANDBOX 32

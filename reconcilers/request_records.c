@@ -60,12 +60,10 @@ static int keep(const struct demand *demand, struct error *err)
 static int find_exposure(struct store_tx *tx, struct demand *demand, size_t *ret_count, struct error *err)
 {
     struct record_list all = {0};
-    if (tx_list(tx, KIND_EXPOSURE, &all, err) < 0)
+    if (tx_list_bound(tx, KIND_EXPOSURE, demand->text, &all, err) < 0)
         return -1;
     for (size_t i = 0; i < all.count; i++) {
         struct record *at = all.items[i];
-        if (!at->status.exposure.sandbox_uid || strcmp(at->status.exposure.sandbox_uid, demand->text) != 0)
-            continue;
         ++*ret_count;
         if (at->spec.exposure.port == demand->number && !at->meta.deletion_at.ms && !demand->record)
             demand->record = record_copy(at);

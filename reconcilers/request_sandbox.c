@@ -81,26 +81,33 @@ static bool is_same_ask(const struct ask *ask, const struct record *sandbox)
            !record_is_true(sandbox, CONDITION_FAILED) && strcmp(sandbox->meta.created_by, ask->principal) == 0;
 }
 
-static int count_and_join(struct store_tx *tx, struct ask *ask, struct error *err)
+static int join(struct store_tx *tx, struct ask *ask, struct error *err)
 {
     struct record_list all = {0};
-    if (tx_list(tx, KIND_SANDBOX, &all, err) < 0)
+    if (tx_list_mentioning(tx, KIND_SANDBOX, ask->digest, &all, err) < 0)
         return -1;
-    int64_t since = tx_now(tx).ms - 60000;
-    size_t recent = 0;
-    for (size_t i = 0; i < all.count; i++) {
-        recent += all.items[i]->meta.created_at.ms > since && principal_is_untrusted(all.items[i]->meta.created_by);
-        if (!ask->record && is_same_ask(ask, all.items[i])) {
+    for (size_t i = 0; i < all.count && !ask->record; i++)
+        if (is_same_ask(ask, all.items[i])) {
             ask->outcome = SANDBOX_JOINED;
-            ask->record = record_copy(all.items[i]);
+            ask->record = TAKE_PTR(all.items[i]);
         }
-    }
-    size_t count = all.count;
     record_list_free(&all);
+    return 0;
+}
+
+static int count_and_join(struct store_tx *tx, struct ask *ask, struct error *err)
+{
+    int64_t count = 0, recent = 0, max = ask->world->config->max_sandboxes;
+    if (join(tx, ask, err) < 0)
+        return -1;
     if (ask->record)
         return 0;
-    if (count >= LIMIT_SANDBOXES)
-        return error_set(err, ERROR_LIMIT, ask->is_untrusted ? "destroy one with sandbox_destroy first" : "delete one first", "there are %d sandboxes already, the most at once", LIMIT_SANDBOXES);
+    if (tx_count_live(tx, KIND_SANDBOX, &count, err) < 0 ||
+        (ask->is_untrusted && tx_count_born_since(tx, (struct wall_time){tx_now(tx).ms - 60000}, PRINCIPAL_MCP, &recent, err) < 0))
+        return -1;
+    if (count >= max)
+        return error_set(err, ERROR_LIMIT, ask->is_untrusted ? "destroy one with sandbox_destroy first" : "delete one first, or serve with a greater CHAT2SHELL_MAX_SANDBOXES",
+                         "there are %lld sandboxes already, %lld at once is the most", (long long)count, (long long)max);
     if (ask->is_untrusted && recent >= LIMIT_CREATES_A_MINUTE)
         return error_set(err, ERROR_LIMIT, "use one of those (sandbox_list), or wait a minute and call sandbox_create again", "%d sandboxes were created within a minute, the most allowed", LIMIT_CREATES_A_MINUTE);
     return 0;
@@ -140,13 +147,9 @@ static int ask_approval(struct store_tx *tx, struct ask *ask, const struct store
     ask->outcome = SANDBOX_NEEDS_APPROVAL;
     if (ask->record)
         return 0;
-    struct record_list all = {0};
-    if (tx_list(tx, KIND_APPROVAL, &all, err) < 0)
+    int64_t pending;
+    if (tx_count_pending_approvals(tx, &pending, err) < 0)
         return -1;
-    size_t pending = 0;
-    for (size_t i = 0; i < all.count; i++)
-        pending += all.items[i]->spec.approval.decision == APPROVAL_PENDING;
-    record_list_free(&all);
     if (pending >= LIMIT_PENDING_APPROVALS)
         return error_set(err, ERROR_LIMIT, "wait until the owner has decided about some", "%d approvals are waiting already, the most at once",
                          LIMIT_PENDING_APPROVALS);
@@ -182,14 +185,14 @@ static int check_overlap(struct store_tx *tx, const struct record *workspace, st
     if (workspace->spec.workspace.mode != WORKSPACE_DIRECT)
         return 0;
     struct record_list all = {0};
-    if (tx_list(tx, KIND_WORKSPACE, &all, err) < 0)
+    if (tx_list_of_path(tx, KIND_WORKSPACE, WORKSPACE_DIRECT, NULL, &all, err) < 0)
         return -1;
     const char *path = workspace->spec.workspace.path;
     int r = 0;
     for (size_t i = 0; i < all.count && r == 0; i++) {
         const struct record *other = all.items[i];
         CLEANUP_RECORD struct record *holder = NULL;
-        if (other->spec.workspace.mode != WORKSPACE_DIRECT || strcmp(other->meta.uid, workspace->meta.uid) == 0)
+        if (strcmp(other->meta.uid, workspace->meta.uid) == 0)
             continue;
         bool is_overlapping = fs_is_below(path, other->spec.workspace.path) || fs_is_below(other->spec.workspace.path, path);
         if (!is_overlapping || tx_find_holder(tx, other->meta.uid, &holder, err) < 0 || !holder)

@@ -64,6 +64,12 @@ struct settle {
     struct record *workspace; // status prepared by the reconcile; retention decided in the transaction
 };
 
+static bool is_due(const struct world *world, const struct record *workspace)
+{
+    int64_t until = workspace->status.workspace.retained_until.ms;
+    return until && until <= clock_wall(world->clock).ms;
+}
+
 static int settle_in_tx(struct store_tx *tx, void *arg, struct error *err)
 {
     struct settle *settle = arg;
@@ -74,17 +80,30 @@ static int settle_in_tx(struct store_tx *tx, void *arg, struct error *err)
     set_retention(settle->world, workspace, holder);
     if (tx_write_status(tx, workspace, err) < 0)
         return -1;
-    int64_t until = workspace->status.workspace.retained_until.ms;
-    bool is_due = until && until <= clock_wall(settle->world->clock).ms;
-    return is_due ? tx_delete(tx, &ACTOR_CONTROLLER, KIND_WORKSPACE, workspace->meta.uid, err) : 0;
+    return is_due(settle->world, workspace) ? tx_delete(tx, &ACTOR_CONTROLLER, KIND_WORKSPACE, workspace->meta.uid, err) : 0;
+}
+
+// Whether the transaction would write nothing: most looks find everything as it was, and cost no turn of the writer. A sandbox
+// that comes or goes meanwhile brings the workspace back here.
+static bool is_settled(struct world *world, const struct record *before, struct record *workspace)
+{
+    struct record_list bound = {0};
+    if (store_list_bound(world->store, KIND_SANDBOX, workspace->meta.uid, &bound, NULL) < 0)
+        return false;
+    set_retention(world, workspace, bound.count ? bound.items[0] : NULL);
+    record_list_free(&bound);
+    record_compute_phase(workspace);
+    return before->status.workspace.observed_generation == before->meta.generation && record_status_equals(before, workspace) &&
+           !is_due(world, workspace);
 }
 
 static enum reconcile_verdict settle_live(struct world *world, struct record *workspace, struct reconcile_outcome *outcome, struct error *err)
 {
     struct error directory = ERROR_INIT;
+    CLEANUP_RECORD struct record *before = record_copy(workspace);
     int r = settle_directory(world, workspace, &directory);
     struct settle settle = {world, workspace};
-    if (store_transact(world->store, settle_in_tx, &settle, err) < 0)
+    if (!is_settled(world, before, workspace) && store_transact(world->store, settle_in_tx, &settle, err) < 0)
         return RECONCILE_FAILED;
     if (r < 0) {
         error_copy(err, &directory);

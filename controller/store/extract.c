@@ -6,6 +6,11 @@
 static const char *const mode_words[] = {[WORKSPACE_MANAGED] = "managed", [WORKSPACE_CLONE] = "clone", [WORKSPACE_DIRECT] = "direct"};
 static const char *const decision_words[] = {[APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved", [APPROVAL_REJECTED] = "rejected"};
 
+const char *extract_mode_word(enum workspace_mode mode)
+{
+    return mode_words[mode];
+}
+
 struct extracted extract_columns(const struct record *record)
 {
     switch (record->kind) {

@@ -21,19 +21,33 @@ const char *const sql_texts[SQL_COUNT] = {
     [SQL_LIST_UIDS] = "SELECT uid FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL ORDER BY id",
     [SQL_LIST_OF_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_workspace "
                               "WHERE workspace_uid = ?2 AND kind = ?1 AND removed_at IS NULL ORDER BY id",
-    [SQL_LIST_OF_NO_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live "
-                                 "WHERE kind = ?1 AND removed_at IS NULL AND workspace_uid IS NULL ORDER BY id",
+    [SQL_LIST_OF_NO_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_unbound_sandboxes "
+                                 "WHERE kind = 'Sandbox' AND kind = ?1 AND removed_at IS NULL AND workspace_uid IS NULL ORDER BY id",
     [SQL_LIST_OF_SANDBOX] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_sandbox "
                             "WHERE sandbox_uid = ?2 AND kind = ?1 AND removed_at IS NULL ORDER BY id",
-    [SQL_LIST_OF_NO_SANDBOX] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live "
-                               "WHERE kind = ?1 AND removed_at IS NULL AND sandbox_uid IS NULL ORDER BY id",
+    [SQL_LIST_OF_NO_SANDBOX] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_unbound_dependents "
+                               "WHERE kind IN ('Session', 'Exposure') AND kind = ?1 AND removed_at IS NULL AND sandbox_uid IS NULL "
+                               "ORDER BY id",
+    [SQL_LIST_OF_PATH] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_path "
+                         "WHERE kind = ?1 AND mode = ?2 AND path = ?3 AND removed_at IS NULL ORDER BY id",
+    [SQL_LIST_OF_MODE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_path "
+                         "WHERE kind = ?1 AND mode = ?2 AND path IS NOT NULL AND removed_at IS NULL ORDER BY id",
+    // Not by an index, but nothing is parsed for it.
+    [SQL_LIST_MENTIONING] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live "
+                            "WHERE kind = ?1 AND removed_at IS NULL AND deletion_at IS NULL AND instr(meta, ?2) > 0 ORDER BY id",
+    [SQL_COUNT_OF_KIND] = "SELECT count(*) FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL",
+    [SQL_COUNT_BORN_SINCE] = "SELECT count(*) FROM records INDEXED BY records_sandboxes_by_birth WHERE kind = 'Sandbox' "
+                             "AND removed_at IS NULL AND created_at > ?1 "
+                             "AND (created_by = ?2 OR substr(created_by, 1, length(?2) + 1) = ?2 || ':')",
+    [SQL_COUNT_PENDING_APPROVALS] = "SELECT count(*) FROM records INDEXED BY records_one_pending_approval WHERE kind = 'Approval' "
+                                    "AND removed_at IS NULL AND decision = 'pending'",
     [SQL_LIST_PREFIX] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND uid >= ?2 AND uid < ?3 AND removed_at IS NULL "
                         "ORDER BY uid LIMIT 6",
     [SQL_VERSION_OF] = "SELECT resource_version FROM records WHERE uid = ?1",
     [SQL_REVISION] = "SELECT max(revision) FROM feed",
     [SQL_FEED_OLDEST] = "SELECT min(revision) FROM feed",
     [SQL_FEED_READ] = "SELECT revision, type, kind, before, after FROM feed WHERE revision > ?1 ORDER BY revision LIMIT ?2",
-    [SQL_FEED_KEPT_FROM] = "SELECT revision FROM feed WHERE at >= ?1 ORDER BY revision LIMIT 1",
+    [SQL_FEED_TIME_OF] = "SELECT at FROM feed WHERE revision = ?1",
     [SQL_SECRET_GET] = "SELECT value FROM secrets WHERE uid = ?1 AND name = ?2",
     [SQL_EVENTS_ALL] = "SELECT * FROM (SELECT " EVENT_COLUMNS " FROM events ORDER BY version DESC LIMIT ?2) ORDER BY version",
     [SQL_EVENTS_OF] = "SELECT * FROM (SELECT " EVENT_COLUMNS " FROM events WHERE uid = ?1 ORDER BY version DESC LIMIT ?2) ORDER BY version",
@@ -51,7 +65,6 @@ const char *const sql_texts[SQL_COUNT] = {
                                   "AND (?5 IS NULL OR r.name = ?5) ORDER BY id LIMIT ?4",
     [SQL_PAGE_REST] = "SELECT count(*) FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL AND id > ?2",
     [SQL_PAGE_REST_AT] = CHANGED_SINCE "SELECT count(*) " WERE_LIVE,
-    [SQL_COUNT_LIVE] = "SELECT kind, count(*) FROM records WHERE removed_at IS NULL GROUP BY kind",
     [SQL_ACTIVITY_ALL] = "SELECT r.uid, coalesce(a.at, r.created_at) FROM records r LEFT JOIN activity a ON a.uid = r.uid "
                          "WHERE r.kind = 'Sandbox' AND r.removed_at IS NULL",
     [SQL_HOLDER_OF_WORKSPACE] = "SELECT name FROM records WHERE workspace_uid = ?1 AND kind = 'Sandbox' AND removed_at IS NULL "

@@ -91,6 +91,15 @@ int tx_get(struct store_tx *tx, enum kind kind, const char *name, struct record 
 int tx_get_uid(struct store_tx *tx, enum kind kind, const char *uid, struct record **ret, struct error *err);
 int tx_list(struct store_tx *tx, enum kind kind, struct record_list *ret, struct error *err); // live
 int tx_list_bound(struct store_tx *tx, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err); // as store_list_bound
+// The live ones among Workspaces or Approvals of a mode and exactly this path; path NULL: of any. By index.
+int tx_list_of_path(struct store_tx *tx, enum kind kind, enum workspace_mode mode, const char *path, struct record_list *ret, struct error *err);
+int store_list_of_path(struct store *store, enum kind kind, enum workspace_mode mode, const char *path, struct record_list *ret, struct error *err);
+// Live, not deleting, and with this text somewhere in the metadata: candidates, to look at closer.
+int tx_list_mentioning(struct store_tx *tx, enum kind kind, const char *text, struct record_list *ret, struct error *err);
+int tx_count_live(struct store_tx *tx, enum kind kind, int64_t *ret, struct error *err);
+// Live Sandboxes created after `since` by this principal, or one of its own ("principal:…").
+int tx_count_born_since(struct store_tx *tx, struct wall_time since, const char *principal, int64_t *ret, struct error *err);
+int tx_count_pending_approvals(struct store_tx *tx, int64_t *ret, struct error *err);
 struct wall_time tx_now(struct store_tx *tx);
 
 // in: kind, spec, optional meta.name, labels, annotations, finalizers, owners, and status (conditions the creator

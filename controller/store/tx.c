@@ -316,13 +316,6 @@ static void take_status(struct record *to, const struct record *from)
     record_compute_phase(to);
 }
 
-static bool status_equals(const struct record *a, const struct record *b)
-{
-    CLEANUP_JSON json_t *of_a = record_status_to_json(a);
-    CLEANUP_JSON json_t *of_b = record_status_to_json(b);
-    return json_equal(of_a, of_b);
-}
-
 int tx_write_status(struct store_tx *tx, struct record *record, struct error *err)
 {
     CLEANUP_RECORD struct record *current = NULL;
@@ -331,7 +324,7 @@ int tx_write_status(struct store_tx *tx, struct record *record, struct error *er
         return -1;
     CLEANUP_RECORD struct record *next = record_copy(current);
     take_status(next, record);
-    if (!status_equals(current, next) && put_changed(tx, current, next, err) < 0)
+    if (!record_status_equals(current, next) && put_changed(tx, current, next, err) < 0)
         return -1;
     swap_records(record, next);
     return 0;

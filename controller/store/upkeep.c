@@ -10,15 +10,29 @@
 #define VACUUM_FROM_PAGES 1024
 
 // The feed keeps what is younger than its time and its newest rows, whichever is more; never nothing.
+// Revisions are contiguous and their times rise, but for a clock that was set back: then a bit more or less is kept.
+static int find_kept_from(struct store_tx *tx, int64_t oldest, int64_t newest, int64_t *ret, struct error *err)
+{
+    int64_t from_ms = tx->now.ms - tx->store->feed_keep_ms, low = oldest, high = newest;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2, at_ms;
+        if (sql_number(tx->sql, SQL_FEED_TIME_OF, &at_ms, err, "i", middle) < 0)
+            return -1;
+        if (at_ms < from_ms)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *ret = low;
+    return 0;
+}
+
 static int find_feed_cut(struct store_tx *tx, int64_t oldest, int64_t newest, int64_t *ret, struct error *err)
 {
     int64_t kept_from;
-    if (sql_number(tx->sql, SQL_FEED_KEPT_FROM, &kept_from, err, "i", tx->now.ms - tx->store->feed_keep_ms) < 0)
+    if (find_kept_from(tx, oldest, newest, &kept_from, err) < 0)
         return -1;
-    int64_t by_rows = newest - tx->store->feed_keep_rows + 1;
-    int64_t cut = kept_from && kept_from < by_rows ? kept_from : by_rows;
-    if (cut > newest)
-        cut = newest;
+    int64_t by_rows = newest - tx->store->feed_keep_rows + 1, cut = kept_from < by_rows ? kept_from : by_rows;
     *ret = cut > oldest + FEED_ROWS_A_PIECE ? oldest + FEED_ROWS_A_PIECE : cut;
     return 0;
 }
@@ -89,14 +103,10 @@ bool store_is_low_on_disk(struct store *store)
 
 static int count_live(struct sql *sql, struct store_stats *stats, struct error *err)
 {
-    sqlite3_stmt *stmt = sql_query(sql, SQL_COUNT_LIVE, err, "");
-    int row = stmt ? 1 : -1;
-    while (row > 0 && (row = sql_next(sql, stmt, err)) > 0) {
-        const struct kind_info *info = kind_find(sql_text(stmt, 0));
-        if (info)
-            stats->live[info->kind] = sqlite3_column_int64(stmt, 1);
-    }
-    return row;
+    int r = 0;
+    for (int kind = 0; kind < KIND_COUNT && r == 0; kind++)
+        r = sql_number(sql, SQL_COUNT_OF_KIND, &stats->live[kind], err, "t", kind_info((enum kind)kind)->name);
+    return r;
 }
 
 int store_stats(struct store *store, struct store_stats *ret, struct error *err)

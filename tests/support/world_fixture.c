@@ -44,6 +44,7 @@ struct world_fixture *world_open(void)
     config->workspace_root = mem_format("%s/data/workspaces", fixture->dir);
     CLEANUP_FREE char *allowed = mem_format("%s/repositories", fixture->dir);
     text_list_add(&config->allowed_host_roots, allowed);
+    config->max_sandboxes = 64;
     config->program_dir = support_program_dir();
     assert_ok(fs_make_private_dir(config->data_root, NULL, &err));
     assert_ok(fs_make_private_dir(allowed, NULL, &err));

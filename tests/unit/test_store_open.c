@@ -159,7 +159,7 @@ static void a_newer_schema_is_refused_untouched(void **state)
     close_store(fixture);
     execute(fixture, "PRAGMA user_version=99");
     assert_refused_untouched(fixture, ERROR_UNSUPPORTED, "schema 99");
-    execute(fixture, "PRAGMA user_version=2");
+    execute(fixture, "PRAGMA user_version=3");
     store_fixture_reopen(fixture);
 }
 
@@ -281,9 +281,10 @@ static const char third[] = "CREATE TABLE records_new AS SELECT * FROM records; 
 static const char dangling[] = "UPDATE records SET workspace_uid = 'ws_nobody' WHERE kind = 'Sandbox';";
 static const char broken[] = "CREATE TABLE extra (a INTEGER) STRICT; THIS IS NOT SQL;";
 
-static int open_with_third(struct store_fixture *fixture, const char *text, struct error *err)
+static int open_with_next(struct store_fixture *fixture, const char *text, struct error *err)
 {
-    struct embedded_file files[] = {*embedded_find("sql/0001_records.sql"), *embedded_find("sql/0002_tokens.sql"), {"sql/0003_test.sql", text, strlen(text)}};
+    struct embedded_file files[] = {*embedded_find("sql/0001_records.sql"), *embedded_find("sql/0002_tokens.sql"),
+                                    *embedded_find("sql/0003_indexes.sql"), {"sql/0004_test.sql", text, strlen(text)}};
     return store_open_with(&fixture->options, &(struct store_migrations){files, ARRAY_LEN(files)}, &fixture->store, err);
 }
 
@@ -310,16 +311,16 @@ static void a_migration_keeps_every_row_and_copies_the_database_first(void **sta
     struct error err = ERROR_INIT;
     fill(fixture);
     close_store(fixture);
-    assert_ok(open_with_third(fixture, third, &err));
+    assert_ok(open_with_next(fixture, third, &err));
     CLEANUP_RECORD struct record *sandbox = NULL;
     assert_ok(store_get(fixture->store, KIND_SANDBOX, "box", &sandbox, &err));
     close_store(fixture);
-    assert_int_equal(ask(fixture, "PRAGMA user_version"), 3);
+    assert_int_equal(ask(fixture, "PRAGMA user_version"), 4);
     assert_int_equal(ask(fixture, "SELECT count(*) FROM records WHERE colour = 'blue'"), 2);
     assert_int_equal(count_backups(fixture), 1);
     assert_int_equal(mode_of(fixture, "backups"), 0700);
-    assert_refused_untouched(fixture, ERROR_UNSUPPORTED, "schema 3"); // by the version before
-    assert_ok(open_with_third(fixture, third, &err));               // nothing to do: no second copy
+    assert_refused_untouched(fixture, ERROR_UNSUPPORTED, "schema 4"); // by the version before
+    assert_ok(open_with_next(fixture, third, &err));               // nothing to do: no second copy
     assert_int_equal(count_backups(fixture), 1);
 }
 
@@ -329,11 +330,11 @@ static void a_migration_that_fails_leaves_the_database_as_it_was(void **state)
     struct error err = ERROR_INIT;
     fill(fixture);
     close_store(fixture);
-    assert_error(open_with_third(fixture, broken, &err), ERROR_INTERNAL);
-    assert_non_null(strstr(err.message, "sql/0003_test.sql"));
-    assert_error(open_with_third(fixture, dangling, &err), ERROR_CORRUPT);
+    assert_error(open_with_next(fixture, broken, &err), ERROR_INTERNAL);
+    assert_non_null(strstr(err.message, "sql/0004_test.sql"));
+    assert_error(open_with_next(fixture, dangling, &err), ERROR_CORRUPT);
     assert_non_null(strstr(err.message, "1 references"));
-    assert_int_equal(ask(fixture, "PRAGMA user_version"), 2);
+    assert_int_equal(ask(fixture, "PRAGMA user_version"), 3);
     assert_int_equal(ask(fixture, "SELECT count(*) FROM sqlite_schema WHERE name = 'extra'"), 0);
     assert_int_equal(ask(fixture, "SELECT count(*) FROM records WHERE workspace_uid = 'ws_nobody'"), 0);
     store_fixture_reopen(fixture);
@@ -345,9 +346,9 @@ static void the_newest_three_copies_are_kept(void **state)
     struct error err = ERROR_INIT;
     for (int i = 0; i < 5; i++) {
         close_store(fixture);
-        execute(fixture, "PRAGMA user_version=2");
+        execute(fixture, "PRAGMA user_version=3");
         clock_advance(fixture->clock, 1000);
-        assert_ok(open_with_third(fixture, "SELECT 1;", &err));
+        assert_ok(open_with_next(fixture, "SELECT 1;", &err));
     }
     assert_int_equal(count_backups(fixture), 3);
 }
