@@ -86,7 +86,14 @@ const struct command *command_find(const char *name);
 const struct command *command_find_child(const struct command *command, const char *name);
 void usage_print(void);                                                                   // all commands
 void usage_print_command(const struct command *parent, const struct command *command);
-bool usage_print_topic(const char *topic); // exit-codes, environment; false if there is none
+bool usage_print_topic(const char *topic); // false if there is none
+struct help_topic {
+    const char *name, *doc;
+    void (*print)(void);
+};
+extern const struct help_topic help_topics[];
+extern const size_t help_topic_count;
+extern const char *const completion_shells[]; // NULL-terminated
 struct exit_code {
     const char *code, *doc;
 };
@@ -128,3 +135,4 @@ extern const struct command command_help;
 extern const struct command command_wait;
 extern const struct command command_events;
 extern const struct command command_explain;
+extern const struct command command_completion;

@@ -25,6 +25,7 @@ const struct command *const commands[] = {
     &command_token,
     &command_mcp,
     &command_kubeconfig,
+    &command_completion,
     &command_version,
     &command_help,
     // clang-format on

@@ -1,7 +1,9 @@
 // chat2shell: the daemon and the operator's command line in one program.
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/terminal.h"
 #include <stdio.h>
+#include <string.h>
 
 static int finish(struct invocation *in, int result, const struct error *err)
 {
@@ -19,6 +21,8 @@ static int finish(struct invocation *in, int result, const struct error *err)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], COMPLETE_WORD) == 0)
+        return complete_run(argc - 2, argv + 2);
     struct invocation in = {0};
     struct error err = ERROR_INIT;
     int result = invocation_parse(&in, argc - 1, argv + 1, &err);

@@ -74,15 +74,20 @@ static void print_environment(void)
         printf("  %s (default %s)\n      %s\n", variable->name, variable->fallback[0] ? variable->fallback : "empty", variable->doc);
 }
 
+const struct help_topic help_topics[] = {
+    {"exit-codes", "what the exit code of a command says", print_exit_codes},
+    {"environment", "the variables that daemon and commands read", print_environment},
+};
+const size_t help_topic_count = ARRAY_LEN(help_topics);
+
 bool usage_print_topic(const char *topic)
 {
-    if (strcmp(topic, "exit-codes") == 0)
-        print_exit_codes();
-    else if (strcmp(topic, "environment") == 0)
-        print_environment();
-    else
-        return false;
-    return true;
+    for (size_t i = 0; i < help_topic_count; i++)
+        if (strcmp(help_topics[i].name, topic) == 0) {
+            help_topics[i].print();
+            return true;
+        }
+    return false;
 }
 
 const struct exit_code exit_codes[] = {
