@@ -52,6 +52,11 @@ static void add_value(struct invocation *in, const struct option_row *row, const
     in->values[in->value_count++] = (struct option_value){row, text};
 }
 
+static bool needs_value(const struct option_row *row)
+{
+    return row->value && !row->bare;
+}
+
 // The option whose value the next word is; NULL: none.
 static const struct option_row *read_option(struct invocation *in, const char *word)
 {
@@ -63,13 +68,14 @@ static const struct option_row *read_option(struct invocation *in, const char *w
         value = word[2 + len] ? word + 3 + len : NULL;
     } else {
         const char *c = word + 1;
-        while ((row = find_letter(in->command, *c)) != NULL && !row->value && c[1])
+        while ((row = find_letter(in->command, *c)) != NULL && !needs_value(row) && c[1])
             c++;
         value = row && c[1] ? c + 1 + (c[1] == '=') : NULL;
     }
-    if (!row || (row->value && !value))
-        return row && row->value ? row : NULL;
-    add_value(in, row, value ? value : "true");
+    if (row && needs_value(row) && !value)
+        return row;
+    if (row)
+        add_value(in, row, value ? value : "true");
     return NULL;
 }
 
