@@ -1,115 +1,179 @@
 // apply: makes the daemon's objects as the manifests say.
-#include "cli/manifests.h"
+#include "cli/apply.h"
+#include "cli/goal.h"
 #include "cli/objects.h"
 #include "cli/printers/print.h"
+#include "cli/prune.h"
+#include "cli/removal.h"
+#include "cli/targets.h"
 #include "controller/base/memory.h"
+#include "controller/base/time.h"
 #include <stdio.h>
 #include <string.h>
 
-struct applying {
-    struct invocation *in;
-    const struct rest *rest;
-    bool is_dry_run;
+#define WAIT_FOR_READY "ready"
+
+struct command_apply {
+    struct apply apply;
+    enum removal_trial trial;
+    bool prunes;
+    const char *wait; // what for; NULL: not at all
+    int timeout_s;
 };
 
-// What the server owns comes along in `get -o yaml`; it is not part of what somebody wants. managedFields stay: by them the server
-// knows its own words, and that nobody takes the fields over.
-static json_t *wanted_of(const json_t *document)
+static bool is_told(const struct command_apply *command, const struct apply_item *item)
 {
-    static const char *const owned[] = {"uid", "generation", "creationTimestamp", "resourceVersion", "selfLink", "deletionTimestamp",
-                                        "deletionGracePeriodSeconds", "ownerReferences", "finalizers"};
-    json_t *wanted = json_deep_copy(document), *metadata = json_object_get(wanted, "metadata");
-    json_object_del(wanted, "status");
-    for (size_t i = 0; i < ARRAY_LEN(owned); i++)
-        json_object_del(metadata, owned[i]);
-    return wanted;
+    return item->result != APPLY_FAILED && (command->trial != REMOVAL_REAL || item->is_settled || item->is_made);
 }
 
-static bool is_same(const json_t *before, const json_t *after)
+// ---- printing -----------------------------------------------------------------------------------------------------------------
+static void print_objects(const struct command_apply *command)
 {
-    static const char *const parts[] = {"labels", "annotations"};
-    const json_t *old = json_object_get(before, "metadata"), *new = json_object_get(after, "metadata");
-    bool same = json_equal(json_object_get(before, "spec"), json_object_get(after, "spec"));
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        const json_t *a = json_object_get(old, parts[i]), *b = json_object_get(new, parts[i]);
-        same &= (!json_object_size(a) && !json_object_size(b)) || json_equal(a, b);
-    }
-    return same;
+    const struct apply *apply = &command->apply;
+    CLEANUP_JSON json_t *all = json_pack("{s:s, s:s, s:[]}", "apiVersion", "v1", "kind", "List", "items");
+    for (size_t i = 0; i < apply->count; i++)
+        if (is_told(command, &apply->items[i]))
+            json_array_append(json_object_get(all, "items"), apply->items[i].after);
+    const json_t *items = json_object_get(all, "items");
+    object_print(apply->in, apply->count == 1 && json_array_size(items) ? json_array_get(items, 0) : all);
 }
 
-static void say(const struct applying *applying, const json_t *object, const char *what)
+static void print_results(const struct command_apply *command)
 {
-    if (object_print(applying->in, object))
+    static const char *const words[] = {[APPLY_CREATED] = "created", [APPLY_CONFIGURED] = "configured", [APPLY_UNCHANGED] = "unchanged"};
+    const struct apply *apply = &command->apply;
+    if (invocation_option(apply->in, "output")) {
+        print_objects(command);
         return;
-    CLEANUP_FREE char *word = object_word(object);
-    CLEANUP_FREE char *line = mem_format("%s %s%s\n", word, what, applying->is_dry_run ? " (server dry run)" : "");
-    print_text(line);
-}
-
-// The failure with file and line: one line a cause, or one for the document.
-static int word_failure(const struct manifest *manifest, size_t document, const json_t *causes, struct error *err)
-{
-    if (manifests_complain(manifest, document, causes)) {
-        err->message[0] = '\0';
-        return -1;
     }
-    return error_context(err, "%s:%zu", manifest->file, manifest_line(manifest, document, "metadata.name"));
-}
-
-static int send(const struct applying *applying, const struct kind_info *info, const json_t *wanted, json_t **ret, int *ret_status, json_t **ret_causes,
-                struct error *err)
-{
-    const char *name = object_name(wanted);
-    CLEANUP_FREE char *path = rest_path(info, *name ? name : NULL);
-    CLEANUP_FREE char *whole = mem_format("%s?fieldManager=chat2shell&fieldValidation=Strict%s", path, applying->is_dry_run ? "&dryRun=All" : "");
-    const struct rest_ask ask = {.method = *name ? "PATCH" : "POST", .path = whole, .body = wanted,
-                                 .content_type = *name ? "application/apply-patch+yaml" : "application/json"};
-    return rest_call(applying->rest, &ask, ret, ret_status, ret_causes, err);
-}
-
-static int apply_document(void *arg, const struct manifest *manifest, size_t document, const struct kind_info *info, struct error *err)
-{
-    const struct applying *applying = arg;
-    CLEANUP_JSON json_t *wanted = wanted_of(manifest->documents[document].value), *before = NULL, *after = NULL, *causes = NULL;
-    const char *name = object_name(wanted);
-    struct error absent = ERROR_INIT;
-    int status = 0;
-    if (*name && object_get(applying->rest, info, name, &before, &absent) < 0 && absent.code != ERROR_NOT_FOUND)
-        return error_copy(err, &absent);
-    if (before && strcmp(object_name(before), name) != 0) { // found by uid: a new object may not be called so
-        json_decref(before);
-        before = NULL;
+    for (size_t i = 0; i < apply->count; i++) {
+        const struct apply_item *item = &apply->items[i];
+        CLEANUP_FREE char *word = object_word(item->after);
+        if (is_told(command, item))
+            terminal_confirm("%s %s%s", word, words[item->result], removal_mark(command->trial));
     }
-    if (send(applying, info, wanted, &after, &status, &causes, err) < 0)
-        return word_failure(manifest, document, causes, err);
-    say(applying, after, !before || status == 201 ? "created" : is_same(before, after) ? "unchanged" : "configured");
+    fflush(stdout);
+}
+
+// ---- waiting ------------------------------------------------------------------------------------------------------------------
+// What "ready" means for the kind; NULL: there is nothing to wait for.
+static const char *goal_of(const struct command_apply *command, enum kind kind)
+{
+    static const char *const ready[KIND_COUNT] = {[KIND_WORKSPACE] = "condition=Ready", [KIND_SANDBOX] = "condition=Ready", [KIND_SESSION] = "condition=Ready",
+                                                  [KIND_EXPOSURE] = "condition=Published"};
+    return strcmp(command->wait, WAIT_FOR_READY) == 0 ? ready[kind] : command->wait;
+}
+
+static int wait_for_item(const struct command_apply *command, const struct apply_item *item, int64_t deadline_ms, struct error *err)
+{
+    const struct kind_info *info = item->from->info;
+    const char *text = goal_of(command, info->kind);
+    struct goal goal = {0};
+    if (!text || item->result == APPLY_FAILED)
+        return 0;
+    goal.word = object_word(item->after);
+    int r = goal_parse(text, &goal, err);
+    const struct object_wait wait = {.info = info, .name = object_name(item->after), .uid = object_uid(item->after), .timeout_s = command->timeout_s,
+                                     .deadline_ms = deadline_ms, .look = goal.look, .arg = &goal};
+    if (r == 0 && (r = object_wait(command->apply.rest, &wait, NULL, err)) == 0)
+        terminal_confirm("%s condition met", goal.word);
+    fflush(stdout);
+    goal_free(&goal);
+    return r;
+}
+
+static int wait_for_all(const struct command_apply *command, struct error *err)
+{
+    int64_t deadline_ms = boot_time_now().ms + command->timeout_s * 1000LL;
+    for (size_t i = 0; command->wait && i < command->apply.count; i++)
+        if (wait_for_item(command, &command->apply.items[i], deadline_ms, err) < 0)
+            return -1;
     return 0;
+}
+
+// ---- the steps ----------------------------------------------------------------------------------------------------------------
+static int prune(const struct command_apply *command, struct error *err)
+{
+    CLEANUP_JSON json_t *objects = NULL;
+    const struct removal removal = {.in = command->apply.in, .word = "pruned", .trial = command->trial, .waits = true, .timeout_s = command->timeout_s};
+    if (!command->prunes)
+        return 0;
+    if (prune_find(&command->apply, &objects, err) < 0)
+        return -1;
+    return removal_run(&removal, objects, err);
+}
+
+static int run_steps(struct command_apply *command, struct error *err)
+{
+    struct apply *apply = &command->apply;
+    if ((command->trial == REMOVAL_TRIED_HERE ? apply_look(apply, err) : apply_try(apply, command->trial == REMOVAL_TRIED_BY_SERVER, err)) < 0)
+        return -1;
+    int r = command->trial == REMOVAL_REAL ? apply_do(apply, err) : 0;
+    print_results(command);
+    if (r < 0 || prune(command, err) < 0)
+        return -1;
+    return command->trial == REMOVAL_REAL ? wait_for_all(command, err) : 0;
+}
+
+static int check_wait(struct command_apply *command, const struct invocation *in, struct error *err)
+{
+    const char *text = invocation_option(in, "wait");
+    struct goal goal = {0};
+    if (!text || strcmp(text, "false") == 0)
+        return 0;
+    command->wait = strcmp(text, "true") == 0 ? WAIT_FOR_READY : text;
+    if (strcmp(command->wait, WAIT_FOR_READY) == 0)
+        return 0;
+    int r = goal_parse(text, &goal, err);
+    if (r == 0 && goal.may_be_absent)
+        r = error_set(err, ERROR_USAGE, "one of: ready, condition=NAME[=VALUE], jsonpath=PATH[=VALUE]", "--wait cannot be '%.100s'", text);
+    goal_free(&goal);
+    return r;
 }
 
 static int run(struct invocation *in, struct error *err)
 {
-    const char *dry = invocation_option(in, "dry-run");
-    struct applying applying = {.in = in, .rest = invocation_rest(in, err), .is_dry_run = dry && strcmp(dry, "server") == 0};
-    if (!applying.rest)
+    CLEANUP(manifests_clear) struct manifests manifests = {0};
+    struct command_apply command = {.trial = removal_trial_of(in), .timeout_s = wait_seconds(in, err)};
+    if (command.timeout_s < 0 || prune_check(in, &command.prunes, err) < 0 || check_wait(&command, in, err) < 0)
         return -1;
     if (!invocation_option(in, "filename"))
         return error_set(err, ERROR_USAGE, "chat2shell apply -f FILE", "what to apply is missing");
-    return manifests_each(in, false, true, apply_document, &applying, err);
+    if (manifests_read(in, MANIFESTS_OBJECTS, &manifests, err) < 0)
+        return -1;
+    int r = apply_prepare(&command.apply, in, &manifests, err) < 0 ? -1 : run_steps(&command, err);
+    apply_clear(&command.apply);
+    return r;
 }
 
-static const char *const dry_runs[] = {"none", "server", NULL};
 static const char *const outputs[] = {"name", "json", "yaml", NULL};
 static const struct example examples[] = {
     {"chat2shell apply -f dev.yaml", "make or change what the file describes"},
+    {"chat2shell apply -f dev.yaml --wait --timeout=2m", "and wait until it can be used"},
+    {"chat2shell apply -R -f deploy/ -l app=web --prune --dry-run=server", "what would be changed and deleted"},
     {"chat2shell get sandbox dev -o yaml | chat2shell apply -f -", "what was got can be applied again"},
 };
 static const struct option_row options[] = {
     OPTION_FILENAME,
-    {.name = "dry-run", .value = "WHERE", .doc = "server: let the daemon check everything and change nothing", .choices = dry_runs},
+    OPTION_RECURSIVE,
+    OPTION_APPLY_SELECTOR,
+    OPTION_DRY_RUN,
+    {.name = "wait", .value = "FOR", .bare = "ready", .doc = "until all can be used (ready), or condition=NAME[=VALUE], or jsonpath=PATH[=VALUE]"},
+    OPTION_TIMEOUT,
+    OPTION_PRUNE,
+    OPTION_PRUNE_ALL,
+    OPTION_PRUNE_ALLOWLIST,
+    OPTION_FORCE_CONFLICTS,
+    OPTION_FIELD_MANAGER,
+    OPTION_YES,
     OPTION_OUTPUT(outputs, "print the objects instead of what happened to them"),
 };
 const struct command command_apply = {
     .name = "apply", .synopsis = "-f FILE|DIR|-", .summary = "Create or change objects from YAML or JSON", .run = run,
-    .details = "Several documents stand in one file between lines of ---. All are checked first: if one is wrong nothing is changed. What the daemon refuses afterwards does not keep the others from being applied; the command fails then.",
+    .details = "Several documents stand in one file between lines of ---. All are checked first, here and by the daemon: if one is wrong or refused, nothing is "
+               "changed. Workspaces are made before sandboxes and those before exposures, whatever their order. What a manifest names belongs to the field "
+               "manager; what a later one leaves out is taken away unless another manager owns it too; what another manager set differently is a conflict. "
+               "--prune deletes what was made by an operator, applied by this field manager and no other, fits the selector, and is named no more; never "
+               "approvals and sessions.",
     COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
 };

@@ -1,0 +1,78 @@
+// What needs no asking, seen from here: objects that are as the manifest says already, and owned as an apply would leave them. It is
+// what the daemon would find, by the same field tables; in doubt it is asked.
+#include "cli/apply.h"
+#include "cli/objects.h"
+#include "controller/base/json.h"
+#include "controller/fields/owned.h"
+#include "schemas/kinds/tables.h"
+#include <string.h>
+
+#define MANAGER_KUBECTL "kubectl" // has notes of its own in the object, which the daemon keeps
+
+static bool is_own(const char *key)
+{
+    return strncmp(key, API_GROUP "/", sizeof(API_GROUP)) == 0;
+}
+
+// What field managers own of an object or a manifest.
+static json_t *owned_part(enum kind kind, const json_t *object)
+{
+    const json_t *given = json_object_get(object, "metadata");
+    json_t *labels = json_object_get(given, "labels"), *spec = json_object_get(object, "spec"), *value;
+    CLEANUP_JSON json_t *part = json_pack("{s:{}}", "metadata"), *annotations = json_object();
+    json_t *metadata = json_object_get(part, "metadata");
+    const char *key;
+    json_object_foreach(json_object_get(given, "annotations"), key, value) if (!is_own(key)) json_object_set(annotations, key, value);
+    if (json_object_size(labels))
+        json_object_set(metadata, "labels", labels);
+    if (json_object_size(annotations))
+        json_object_set(metadata, "annotations", annotations);
+    if (json_is_object(spec))
+        json_object_set(part, "spec", spec);
+    return owned_normalize(kind_owned_table(kind), part);
+}
+
+static const json_t *applied_set(const json_t *object, const char *manager)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(json_object_get(object, "metadata"), "managedFields"), i, entry)
+    {
+        const char *operation = json_get_text(entry, "operation"), *name = json_get_text(entry, "manager");
+        if (operation && name && strcmp(operation, "Apply") == 0 && strcmp(name, manager) == 0 && !json_object_get(entry, "subresource"))
+            return json_object_get(entry, "fieldsV1");
+    }
+    return NULL;
+}
+
+// Would its owners be the same afterwards? Either it applied just these fields before, or the manifest is what was printed.
+static bool keeps_owners(const struct apply *apply, const struct apply_item *item, const json_t *set)
+{
+    const json_t *before = applied_set(item->before, apply->manager);
+    json_t *printed = json_object_get(json_object_get(item->wanted, "metadata"), "managedFields");
+    if (!printed)
+        return before && json_equal(before, set);
+    CLEANUP_JSON json_t *abandoned = before ? json_deep_copy(before) : json_object();
+    owned_subtract(abandoned, set);
+    return !json_object_size(abandoned) && json_array_size(printed) &&
+           json_equal(printed, json_object_get(json_object_get(item->before, "metadata"), "managedFields"));
+}
+
+bool apply_is_settled(const struct apply *apply, const struct apply_item *item)
+{
+    enum kind kind = item->from->info->kind;
+    const struct field_table *table = kind_owned_table(kind);
+    if (!item->before || json_object_get(json_object_get(item->before, "metadata"), "deletionTimestamp") || strcmp(apply->manager, MANAGER_KUBECTL) == 0)
+        return false;
+    CLEANUP_JSON json_t *live = owned_part(kind, item->before), *config = owned_part(kind, item->wanted);
+    CLEANUP_JSON json_t *set = owned_all(table, config), *merged = owned_merge(table, live, config);
+    CLEANUP_JSON json_t *changed = owned_diff(table, live, merged);
+    return !json_object_size(changed) && keeps_owners(apply, item, set);
+}
+
+// A managed workspace refers to nothing that could be refused: what is left to refuse it, a full disk, is no mistake of the input.
+bool apply_is_safe(const struct apply_item *item)
+{
+    const char *mode = json_get_text(json_object_get(item->wanted, "spec"), "mode");
+    return !item->before && item->from->info->kind == KIND_WORKSPACE && (!mode || strcmp(mode, "managed") == 0);
+}

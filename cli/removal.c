@@ -1,0 +1,146 @@
+#include "cli/removal.h"
+#include "cli/manifests.h"
+#include "cli/objects.h"
+#include "cli/printers/print.h"
+#include "cli/selection.h"
+#include "controller/base/memory.h"
+#include "controller/base/time.h"
+#include <stdio.h>
+#include <string.h>
+
+const char *const dry_run_words[] = {"none", "server", "client", NULL};
+
+enum removal_trial removal_trial_of(const struct invocation *in)
+{
+    const char *word = invocation_option(in, "dry-run");
+    return !word || strcmp(word, "none") == 0 ? REMOVAL_REAL : strcmp(word, "server") == 0 ? REMOVAL_TRIED_BY_SERVER : REMOVAL_TRIED_HERE;
+}
+
+const char *removal_mark(enum removal_trial trial)
+{
+    static const char *const marks[] = {"", " (server dry run)", " (dry run)"};
+    return marks[trial];
+}
+
+struct removing {
+    const struct removal *removal;
+    const struct rest *rest;
+    int64_t deadline_ms;
+    size_t failed, tried;
+    struct error first;
+};
+
+static void fail(struct removing *removing, const struct error *err)
+{
+    if (removing->tried > 1)
+        complain(removing->removal->in, err);
+    if (!removing->failed++)
+        error_copy(&removing->first, err);
+}
+
+static void say(const struct removal *removal, const json_t *object)
+{
+    CLEANUP_FREE char *word = object_word(object);
+    if (invocation_is_output(removal->in, "name")) {
+        CLEANUP_FREE char *line = mem_format("%s\n", word);
+        print_text(line);
+    } else {
+        terminal_confirm("%s %s%s", word, removal->word, removal_mark(removal->trial));
+    }
+    fflush(stdout);
+}
+
+// ---- one rank after the other -----------------------------------------------------------------------------------------------
+static json_t *body_of(const struct removal *removal, const json_t *object)
+{
+    json_t *body = json_pack("{s:{s:s}}", "preconditions", "uid", object_uid(object));
+    json_set_text(body, "propagationPolicy", removal->propagation);
+    return body;
+}
+
+static void ask(const struct removal *removal, const json_t *object, struct rest_job *job)
+{
+    CLEANUP_FREE char *path = rest_path(selection_kind(object), object_uid(object));
+    job->ask = (struct rest_ask){.method = "DELETE", .content_type = "application/json", .body = body_of(removal, object),
+                                 .path = mem_format("%s%s", path, removal->trial == REMOVAL_TRIED_BY_SERVER ? "?dryRun=All" : "")};
+}
+
+static int left_s(const struct removing *removing)
+{
+    int64_t left = (removing->deadline_ms - boot_time_now().ms + 999) / 1000;
+    return left > 0 ? (int)left : 0;
+}
+
+static void settle(struct removing *removing, const json_t *object, const struct rest_job *job)
+{
+    const struct removal *removal = removing->removal;
+    struct error err = ERROR_INIT;
+    if (job->err.code && job->err.code != ERROR_NOT_FOUND) { // gone meanwhile is gone
+        fail(removing, &job->err);
+        return;
+    }
+    bool waits = removal->waits && removal->trial == REMOVAL_REAL;
+    if (waits && wait_until_gone(removing->rest, selection_kind(object), object_uid(object), left_s(removing), &err) < 0)
+        fail(removing, &err);
+    else
+        say(removal, object);
+}
+
+static int remove_some(struct removing *removing, const json_t *objects, struct error *err)
+{
+    size_t count = json_array_size(objects);
+    struct rest_job *jobs = mem_alloc((count + 1) * sizeof(*jobs));
+    for (size_t i = 0; i < count; i++)
+        ask(removing->removal, json_array_get(objects, i), &jobs[i]);
+    int r = removing->removal->trial == REMOVAL_TRIED_HERE ? 0 : rest_call_all(removing->rest, jobs, count, err);
+    for (size_t i = 0; i < count; i++) {
+        if (r == 0)
+            settle(removing, json_array_get(objects, i), &jobs[i]);
+        json_decref((json_t *)jobs[i].ask.body);
+        free((char *)jobs[i].ask.path);
+        rest_job_clear(&jobs[i]);
+    }
+    free(jobs);
+    return r;
+}
+
+static json_t *of_rank(const json_t *objects, int rank)
+{
+    json_t *some = json_array(), *object;
+    size_t i;
+    json_array_foreach((json_t *)objects, i, object) if (kind_rank(selection_kind(object)->kind) == rank) json_array_append(some, object);
+    return some;
+}
+
+// ---- all of it --------------------------------------------------------------------------------------------------------------
+static int confirm(const struct removing *removing, const json_t *objects, struct error *err)
+{
+    size_t i;
+    json_t *object;
+    json_array_foreach((json_t *)objects, i, object) if (selection_kind(object)->kind == KIND_SANDBOX &&
+                                                         loss_confirm(removing->removal->in, removing->rest, object, err) < 0) return -1;
+    return 0;
+}
+
+static int conclude(const struct removing *removing, struct error *err)
+{
+    if (!removing->failed)
+        return 0;
+    if (removing->tried == 1)
+        return error_copy(err, &removing->first);
+    return error_set(err, removing->first.code, NULL, "%zu of %zu could not be %s", removing->failed, removing->tried, removing->removal->word);
+}
+
+int removal_run(const struct removal *removal, const json_t *objects, struct error *err)
+{
+    struct removing removing = {.removal = removal, .rest = invocation_rest(removal->in, err), .tried = json_array_size(objects), .first = ERROR_INIT,
+                                .deadline_ms = boot_time_now().ms + removal->timeout_s * 1000LL};
+    if (!removing.rest || (removal->trial == REMOVAL_REAL && confirm(&removing, objects, err) < 0))
+        return -1;
+    for (int rank = KIND_RANKS - 1; rank >= 0; rank--) {
+        CLEANUP_JSON json_t *some = of_rank(objects, rank);
+        if (remove_some(&removing, some, err) < 0)
+            return -1;
+    }
+    return conclude(&removing, err);
+}
