@@ -44,5 +44,5 @@ bool apply_is_safe(const struct apply_item *item);
 json_t *apply_word_conflicts(const struct apply_item *item, const json_t *causes);
 bool apply_is_conflict(const json_t *causes);
 
-#define OPTION_FIELD_MANAGER {.name = "field-manager", .value = "NAME", .doc = "who is noted for the fields; chat2shell by default"}
+#define OPTION_FIELD_MANAGER {.name = "field-manager", .value = "NAME", .doc = "who is noted for the fields; by default chat2shell, behind commands like label chat2shell-label"}
 #define OPTION_FORCE_CONFLICTS {.name = "force-conflicts", .doc = "take fields over that other managers set differently"}

@@ -123,6 +123,8 @@ extern const struct command command_get;
 extern const struct command command_describe;
 extern const struct command command_apply;
 extern const struct command command_delete;
+extern const struct command command_label;
+extern const struct command command_annotate;
 extern const struct command command_recreate;
 extern const struct command command_export;
 extern const struct command command_approval;

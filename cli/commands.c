@@ -14,6 +14,8 @@ const struct command *const commands[] = {
     &command_describe,
     &command_apply,
     &command_delete,
+    &command_label,
+    &command_annotate,
     &command_wait,
     &command_events,
     &command_explain,
