@@ -17,7 +17,7 @@ const struct kind_info *object_kind(const char *word, struct error *err)
     }
     const char *nearest = problems_nearest(word, names, ARRAY_LEN(names));
     CLEANUP_FREE char *quoted = problems_quote(word);
-    error_set(err, ERROR_USAGE, "kinds: workspaces, approvals, sandboxes, sessions, exposures", "there is no kind %s", quoted);
+    error_set(err, ERROR_USAGE, "kinds: workspaces, approvals, approvalrules, sandboxes, sessions, exposures", "there is no kind %s", quoted);
     if (nearest)
         error_hint(err, "did you mean `%s`?", nearest);
     return NULL;

@@ -107,5 +107,5 @@ bool record_set_condition(struct record *record, const char *type, enum conditio
 bool record_drop_condition(struct record *record, const char *type);
 // Computes the phase (printer word) from conditions and metadata, and puts it into status.phase. Words: sandbox
 // creating, running, destroying, destroyed, failed; workspace pending, approved, retained, trashed, revoked; approval pending, approved, rejected, revoked; session starting, ready, failed; exposure
-// pending, published, failed.
+// pending, published, failed; approval rule pending, active, expired, exhausted, outside.
 const char *record_compute_phase(struct record *record);

@@ -17,7 +17,7 @@ struct status_parts {
 static const struct status_parts parts[KIND_COUNT] = {
     [KIND_WORKSPACE] = STATUS_PARTS(workspace_status), [KIND_APPROVAL] = STATUS_PARTS(approval_status),
     [KIND_SANDBOX] = STATUS_PARTS(sandbox_status),     [KIND_SESSION] = STATUS_PARTS(session_status),
-    [KIND_EXPOSURE] = STATUS_PARTS(exposure_status),
+    [KIND_EXPOSURE] = STATUS_PARTS(exposure_status),   [KIND_APPROVAL_RULE] = STATUS_PARTS(approval_rule_status),
 };
 
 struct condition_list *record_conditions(struct record *record)
@@ -132,6 +132,11 @@ static bool is_rejected(const struct record *r)
     return r->spec.approval.decision == APPROVAL_REJECTED;
 }
 
+static bool is_not_ready(const struct record *r)
+{
+    return record_is_false(r, CONDITION_READY);
+}
+
 struct phase_rule {
     const char *word;
     const char *condition;                      // must be True; or
@@ -164,9 +169,14 @@ static const struct phase_rule exposure_rules[] = {
     {"failed", CONDITION_FAILED, NULL},
     {"pending", NULL, NULL},
 };
+static const struct phase_rule approval_rule_rules[] = {
+    {"expired", CONDITION_EXPIRED, NULL}, {"exhausted", CONDITION_EXHAUSTED, NULL}, {"active", CONDITION_READY, NULL},
+    {"outside", NULL, is_not_ready},      {"pending", NULL, NULL},
+};
 static const struct phase_rule *const phase_rules[KIND_COUNT] = {
     [KIND_WORKSPACE] = workspace_rules, [KIND_APPROVAL] = approval_rules, [KIND_SANDBOX] = sandbox_rules,
     [KIND_SESSION] = session_rules,     [KIND_EXPOSURE] = exposure_rules,
+    [KIND_APPROVAL_RULE] = approval_rule_rules,
 };
 
 static bool rule_holds(const struct phase_rule *rule, const struct record *record)

@@ -1,6 +1,7 @@
 // The Approval reconciler: turns a decision into a host Workspace, notices revocation and changed identity.
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
+#include "reconcilers/approval_rules.h"
 #include "reconcilers/host_workspace.h"
 #include "reconcilers/workspace_files.h"
 #include "reconcilers/world.h"
@@ -65,6 +66,35 @@ static enum reconcile_verdict settle_approved(struct world *world, struct record
     return write_status(world, approval, err);
 }
 
+// What was decided before, if it is asked for again.
+static void forget_decision(struct approval_status *status)
+{
+    status->decided_at.ms = 0;
+    free(TAKE_PTR(status->decided_by));
+}
+
+// The rules first; what they leave waits for a person. A decision of theirs is a change, which comes here again.
+static enum reconcile_verdict settle_pending(struct world *world, struct record *approval, struct error *err)
+{
+    CLEANUP(rules_verdict_clear) struct rules_verdict verdict = {0};
+    struct wall_time now = clock_wall(world->clock);
+    if (rules_decide(world, approval, &verdict, err) < 0)
+        return RECONCILE_FAILED;
+    if (verdict.is_decided)
+        return RECONCILE_DONE;
+    forget_decision(&approval->status.approval);
+    if (!verdict.holdup.code) {
+        record_set_condition(approval, CONDITION_DECIDED, CONDITION_FALSE, now, "Waiting", "waits for the operator: chat2shell approval approve %s",
+                             approval->meta.name);
+        return write_status(world, approval, err);
+    }
+    bool is_news = record_set_condition(approval, CONDITION_DECIDED, CONDITION_FALSE, now, "RuleCannotApprove", "rule/%s does not approve it: %s", verdict.rule,
+                                        verdict.holdup.message);
+    if (is_news)
+        store_event(world->store, approval, true, "RuleCannotApprove", "rule/%s does not approve it: %s", verdict.rule, verdict.holdup.message);
+    return write_status(world, approval, err);
+}
+
 static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
 {
     (void)outcome;
@@ -81,9 +111,7 @@ static enum reconcile_verdict reconcile(void *arg, const char *uid, struct recon
         note_decision(approval, clock_wall(world->clock), "Rejected");
         return write_status(world, approval, err);
     case APPROVAL_PENDING:
-        record_set_condition(approval, CONDITION_DECIDED, CONDITION_FALSE, clock_wall(world->clock), "Waiting",
-                             "waits for the operator: chat2shell approval approve %s", approval->meta.name);
-        return write_status(world, approval, err);
+        return settle_pending(world, approval, err);
     }
     return RECONCILE_DONE;
 }

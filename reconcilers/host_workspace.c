@@ -1,6 +1,7 @@
 #include "reconcilers/host_workspace.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
+#include "reconcilers/exposes.h"
 #include "reconcilers/world.h"
 #include <string.h>
 
@@ -102,6 +103,26 @@ int tx_find_pending(struct store_tx *tx, const struct host_path *path, enum work
     if (r == 0)
         *ret = found;
     return r;
+}
+
+static int check_identity(const struct record *approval, const struct host_path *now, struct error *err)
+{
+    if (now->device == approval->status.approval.device && now->inode == approval->status.approval.inode &&
+        strcmp(now->resolved, approval->spec.approval.path) == 0)
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "reject this one; a new request will show the directory as it is now",
+                     "%s is not the directory that was asked for: it was replaced", approval->spec.approval.path);
+}
+
+int approval_check(const struct config *config, const struct record *approval, struct error *err)
+{
+    const struct approval_spec *spec = &approval->spec.approval;
+    CLEANUP(host_path_clear) struct host_path now = {0};
+    CLEANUP_JSON json_t *exposes = NULL;
+    if (path_policy_check(config, spec->path, spec->mode, true, &now, err) < 0 || check_identity(approval, &now, err) < 0 ||
+        (spec->mode == WORKSPACE_DIRECT && exposes_scan(now.resolved, &exposes, err) < 0))
+        return -1;
+    return 0;
 }
 
 int tx_make_approval(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,

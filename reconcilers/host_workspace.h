@@ -14,6 +14,15 @@ void meta_take_wanted(struct record_meta *to, const struct record_meta *wanted);
 // The pending Approval of path and mode with the same identity, or *ret = NULL. A pending one whose directory was replaced is
 // deleted: its question no longer exists.
 int tx_find_pending(struct store_tx *tx, const struct host_path *path, enum workspace_mode mode, struct record **ret, struct error *err);
+// The Approval of the same caller, path, mode and identity that a rule rejected; *ret = NULL if none. Once the rejection has
+// stood for REJECTION_STANDS_MS the very same record is asked for again, so that who repeats a request makes no more of them.
+int tx_find_rejected(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,
+                     struct record **ret, struct error *err);
+// Room for one more that an untrusted caller asks for? ERROR_LIMIT. The oldest rejected one goes where there are too many.
+int tx_check_approvals(struct store_tx *tx, struct error *err);
+// May this approval be approved now? All that the path policy asks, the identity that was shown, and for a direct mount
+// that nothing in it forbids one. Blocks on the file system.
+int approval_check(const struct config *config, const struct record *approval, struct error *err);
 // A new Approval. exposes: borrowed, may be NULL.
 int tx_make_approval(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,
                      enum approval_decision decision, json_t *exposes, struct record **ret, struct error *err);

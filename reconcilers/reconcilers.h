@@ -1,4 +1,4 @@
-// The five reconcilers and the requests that callers make of them. api/ uses this header only: a request is a store
+// The reconcilers and the requests that callers make of them. api/ uses this header only: a request is a store
 // transaction that writes desired state (design 3: "a mutating tool call is thin").
 #pragma once
 #include "controller/config.h"
@@ -19,7 +19,7 @@ struct world { // what reconcilers and requests share; owned by the daemon (cli/
     struct auth *auth;               // who may use the MCP endpoint (api/auth/auth.h); NULL: nobody is asked
     struct reconcilers *reconcilers; // this folder's own memory (reconcilers_add_all)
 };
-int reconcilers_add_all(struct world *world, struct error *err); // registers the five with world->manager; call before manager_start
+int reconcilers_add_all(struct world *world, struct error *err); // registers them with world->manager; call before manager_start
 // Waits for the findings that are being looked for. Before the driver goes; nobody may ask for some any more.
 void reconcilers_stop_looks(struct world *world);
 void reconcilers_free(struct world *world);
@@ -33,6 +33,11 @@ int effects_running(const struct world *world); // driver or lane calls under wa
 #define LIMIT_CREATES_A_MINUTE 30
 #define LIMIT_PENDING_APPROVALS 100
 #define LIMIT_EXPOSURES_A_SANDBOX 32
+#define LIMIT_APPROVALS_A_MINUTE 120   // new ones
+#define LIMIT_REJECTED_APPROVALS 1000  // of those that are kept the oldest goes
+#define REJECTION_STANDS_MS 10000      // a rule's rejection is the answer for so long; then the same approval is asked for again
+// And of the operator's side.
+#define LIMIT_APPROVAL_RULES 256
 
 #define PRINCIPAL_MCP "mcp" // the untrusted caller; where the endpoint asks who somebody is: "mcp:token:NAME", "mcp:oauth:SUBJECT"
 bool principal_is_untrusted(const char *principal); // all of these
@@ -91,6 +96,11 @@ typedef void (*findings_request_fn)(void *arg, int result, const struct finding_
 void request_findings(struct world *world, findings_request_fn done, void *arg);
 void request_driver_findings(struct world *world, findings_request_fn done, void *arg); // the driver's own only
 const char *request_driver_name(const struct world *world);
+
+// ERROR_LIMIT when there are as many ApprovalRules as there may be. Before one is created, in the same transaction.
+int rule_check_room(struct store_tx *tx, struct error *err);
+// A pending approval that the rules have been asked about: it waits for a person.
+bool approval_is_waiting(const struct record *approval);
 
 // ---- path policy (reconcilers/path_policy.c) --------------------------------------------------------------------
 struct host_path {

@@ -149,23 +149,12 @@ static int check_decidable(const struct record *approval, const struct demand *d
     return 0;
 }
 
-static int check_identity(const struct record *approval, const struct host_path *now, struct error *err)
-{
-    if (now->device == approval->status.approval.device && now->inode == approval->status.approval.inode &&
-        strcmp(now->resolved, approval->spec.approval.path) == 0)
-        return 0;
-    return error_set(err, ERROR_CONFLICT, "reject this one; a new request will show the directory as it is now",
-                     "%s is not the directory that was asked for: it was replaced", approval->spec.approval.path);
-}
-
 static int decide_in_tx(struct store_tx *tx, void *arg, struct error *err)
 {
     struct demand *demand = arg;
     enum approval_decision decision = strcmp(demand->word, "approved") == 0 ? APPROVAL_APPROVED : APPROVAL_REJECTED;
     CLEANUP_RECORD struct record *approval = NULL;
     if (tx_get_uid(tx, KIND_APPROVAL, demand->text, &approval, err) < 0 || check_decidable(approval, demand, decision, err) < 0)
-        return -1;
-    if (decision == APPROVAL_APPROVED && demand->path.resolved && check_identity(approval, &demand->path, err) < 0)
         return -1;
     if (approval->spec.approval.decision == APPROVAL_PENDING) {
         approval->spec.approval.decision = decision;
@@ -187,8 +176,7 @@ static void check_then_decide(void *arg)
     struct error err = ERROR_INIT;
     CLEANUP_RECORD struct record *approval = NULL;
     if (store_get_uid(demand->world->store, KIND_APPROVAL, demand->text, &approval, &err) < 0 ||
-        (approval->spec.approval.decision == APPROVAL_PENDING &&
-         path_policy_check(demand->world->config, approval->spec.approval.path, approval->spec.approval.mode, true, &demand->path, &err) < 0)) {
+        (approval->spec.approval.decision == APPROVAL_PENDING && approval_check(demand->world->config, approval, &err) < 0)) {
         finish(demand, -1, &err);
         return;
     }

@@ -142,17 +142,14 @@ static int take_by_id(struct store_tx *tx, struct ask *ask, struct record **ret,
 
 static int ask_approval(struct store_tx *tx, struct ask *ask, const struct store_actor *actor, struct error *err)
 {
-    if (tx_find_pending(tx, &ask->host_path, ask->mode, &ask->record, err) < 0)
-        return -1;
     ask->outcome = SANDBOX_NEEDS_APPROVAL;
+    if (tx_find_pending(tx, &ask->host_path, ask->mode, &ask->record, err) < 0 ||
+        (!ask->record && tx_find_rejected(tx, actor, &ask->host_path, ask->mode, &ask->record, err) < 0))
+        return -1;
     if (ask->record)
         return 0;
-    int64_t pending;
-    if (tx_count_pending_approvals(tx, &pending, err) < 0)
+    if (ask->is_untrusted && tx_check_approvals(tx, err) < 0)
         return -1;
-    if (pending >= LIMIT_PENDING_APPROVALS)
-        return error_set(err, ERROR_LIMIT, "wait until the owner has decided about some", "%d approvals are waiting already, the most at once",
-                         LIMIT_PENDING_APPROVALS);
     return tx_make_approval(tx, actor, &ask->host_path, ask->mode, APPROVAL_PENDING, ask->exposes, &ask->record, err);
 }
 

@@ -86,6 +86,7 @@ int reconcilers_add_all(struct world *world, struct error *err)
     sandbox_register(world);
     session_register(world);
     exposure_register(world);
+    approval_rule_register(world);
     return 0;
 }
 

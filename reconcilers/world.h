@@ -1,4 +1,4 @@
-// Shared by the files of this folder only: what the five reconcilers keep in memory, and small helpers.
+// Shared by the files of this folder only: what the reconcilers keep in memory, and small helpers.
 #pragma once
 #include "reconcilers/effects.h"
 #include "reconcilers/reconcilers.h"
@@ -8,6 +8,7 @@
 #define ACTOR_CONTROLLER ((struct store_actor){"controller", "chat2shell"})
 #define ANNOTATION_REQUEST API_GROUP "/request"       // Sandbox: digest of the create's arguments, for joins
 #define ANNOTATION_DECIDED_BY API_GROUP "/decided-by" // Approval
+#define PRINCIPAL_RULE "rule/"                        // and the rule's name: who decided
 
 struct reconcilers { // world->reconcilers
     struct effects *effects;
@@ -32,6 +33,7 @@ void approval_register(struct world *world);
 void sandbox_register(struct world *world);
 void session_register(struct world *world);
 void exposure_register(struct world *world);
+void approval_rule_register(struct world *world);
 
 // A bounded queue and one thread for the blocking checks of requests (paths), so that no HTTP, loop or store thread
 // waits for a slow file system. At most 256 waiting; beyond: false.

@@ -63,6 +63,8 @@ static int create_in_tx(struct store_tx *tx, void *arg, struct error *err)
     const char *finalizer = finalizer_of(record);
     if (finalizer)
         text_list_add(&record->meta.finalizers, finalizer);
+    if (record->kind == KIND_APPROVAL_RULE && rule_check_room(tx, err) < 0)
+        return -1;
     if (tx_create(tx, &actor, record, err) < 0)
         return -1;
     return create->call->is_dry_run
@@ -204,6 +206,7 @@ static const struct creator {
     [KIND_SANDBOX] = {create_sandbox, "workspaceRef", KIND_WORKSPACE, true},
     [KIND_SESSION] = {refuse_session},
     [KIND_EXPOSURE] = {create_exposure, "sandboxRef", KIND_SANDBOX, false},
+    [KIND_APPROVAL_RULE] = {submit},
 };
 
 // ---- reading

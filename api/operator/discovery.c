@@ -16,6 +16,7 @@ static const struct api_resource core_resources[] = {
     {"namespaces", "namespace", "ns", "Namespace", false, false, read_verbs},
 };
 static const struct api_resource own_resources[] = {
+    {"approvalrules", "approvalrule", "rule", "ApprovalRule", false, true, all_verbs},
     {"approvals", "approval", "appr", "Approval", false, true, all_verbs},
     {"exposures", "exposure", "exp", "Exposure", false, true, all_verbs},
     {"sandboxes", "sandbox", "sbx", "Sandbox", false, true, all_verbs},

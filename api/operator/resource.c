@@ -19,6 +19,7 @@ static const struct resource of_kinds[KIND_COUNT] = {
     RECORDS(KIND_SANDBOX, "Sandbox", "sandboxes", "sandbox", "sbx"),
     RECORDS(KIND_SESSION, "Session", "sessions", "session", "sess"),
     RECORDS(KIND_EXPOSURE, "Exposure", "exposures", "exposure", "exp"),
+    RECORDS(KIND_APPROVAL_RULE, "ApprovalRule", "approvalrules", "approvalrule", "rule"),
 };
 
 const struct resource *resource_of_kind(enum kind kind)

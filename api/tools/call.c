@@ -230,25 +230,30 @@ changed(void *arg,
     loop_post(call->world->loop, read_again, call);
 }
 
-static bool enter_wait(struct tool_call *call)
+static bool is_late(const struct tool_call *call)
 {
-    if (!tool_gate_enter_wait(call)) {
-        tool_fail_set(call, ERROR_LIMIT,
-                      "what was asked for goes on: look with sandbox_get or sandbox_list in a moment",
-                      "too many calls are waiting for a sandbox");
+    return clock_boot(loop_clock(call->world->loop)).ms >= call->deadline.ms;
+}
+
+bool tool_try_wait_change(struct tool_call *call)
+{
+    struct world *world = call->world;
+    if (is_late(call) || !tool_gate_enter_wait(call))
         return false;
-    }
+    call->waiter = store_wait(world->store, world->loop, call->record->meta.uid,
+                              call->record->meta.resource_version, call->deadline, changed, call);
     return true;
 }
 
 bool tool_wait_change(struct tool_call *call)
 {
-    struct world *world = call->world;
-    if (clock_boot(loop_clock(world->loop)).ms >= call->deadline.ms || !enter_wait(call))
-        return false;
-    call->waiter = store_wait(world->store, world->loop, call->record->meta.uid,
-                              call->record->meta.resource_version, call->deadline, changed, call);
-    return true;
+    if (tool_try_wait_change(call))
+        return true;
+    if (!is_late(call))
+        tool_fail_set(call, ERROR_LIMIT,
+                      "what was asked for goes on: look with sandbox_get or sandbox_list in a moment",
+                      "too many calls are waiting for a sandbox");
+    return false;
 }
 
 static bool leave_lane(struct tool_call *call)

@@ -14,16 +14,52 @@ static void answer(struct tool_call *call, const char *status)
     tool_answer(call, result);
 }
 
+// ---- a host path that needs a word
+// ---------------------------------------------------------------------------------------
 static void answer_approval(struct tool_call *call)
 {
+    const struct record *approval = call->record;
     json_t *result =
-        json_pack("{s:s, s:o}", "status", "approval_required", "approval", render_approval(call->record));
-    tool_note(result,
-              "nothing was mounted: the operator must approve this path on the host with `chat2shell "
-              "approval approve %s`; "
-              "ask for that, then call sandbox_create again with the same arguments",
-              call->record->meta.uid);
+        json_pack("{s:s, s:o}", "status", "approval_required", "approval", render_approval(approval));
+    if (approval->spec.approval.decision == APPROVAL_REJECTED)
+        tool_note(result,
+                  "nothing was mounted: the operator's side has rejected this path; leave out workspace_path to "
+                  "work in a fresh workspace, or tell the person");
+    else
+        tool_note(result,
+                  "nothing was mounted: the operator must approve this path on the host with `chat2shell "
+                  "approval approve %s`; "
+                  "ask for that, then call sandbox_create again with the same arguments",
+                  approval->meta.uid);
     tool_answer(call, result);
+}
+
+static bool is_usable(const struct record *approval)
+{
+    return approval->spec.approval.decision == APPROVAL_APPROVED && approval->status.approval.workspace_ref &&
+           !record_is_true(approval, "Revoked") && !approval->meta.deletion_at.ms;
+}
+
+// Will nothing more become of it without a person?
+static bool is_settled(const struct record *approval)
+{
+    return approval->meta.deletion_at.ms || approval->spec.approval.decision == APPROVAL_REJECTED ||
+           approval_is_waiting(approval) || record_is_false(approval, "Valid") || record_is_true(approval, "Revoked");
+}
+
+static void request(struct tool_call *call);
+
+// The operator's rules decide in a moment, if they do: then it goes on as if the path had been approved before.
+static void look_at_approval(struct tool_call *call)
+{
+    if (is_usable(call->record) && !call->is_repeated) {
+        call->is_repeated = true;
+        record_free(call->record);
+        call->record = NULL;
+        request(call);
+    } else if (is_settled(call->record) || call->is_repeated || !tool_try_wait_change(call)) {
+        answer_approval(call);
+    }
 }
 
 static void look(struct tool_call *call)
@@ -69,15 +105,17 @@ static void requested(struct tool_call *call)
 {
     if (call->result < 0)
         tool_fail(call, call->error);
-    else if (call->outcome == SANDBOX_NEEDS_APPROVAL)
-        answer_approval(call);
-    else {
+    else if (call->outcome == SANDBOX_NEEDS_APPROVAL) {
+        call->next = look_at_approval;
+        call->deadline.ms = clock_boot(loop_clock(call->world->loop)).ms + TOOL_RULES_WAIT_MS;
+        look_at_approval(call);
+    } else {
         call->next = look;
         look(call);
     }
 }
 
-void tool_run_sandbox_create(struct tool_call *call)
+static void request(struct tool_call *call)
 {
     const struct sandbox_request request = {
         .principal = call->principal,
@@ -86,13 +124,17 @@ void tool_run_sandbox_create(struct tool_call *call)
         .workspace_path = tool_text(call, "workspace_path"),
         .workspace_mode = tool_text(call, "workspace_mode"),
     };
-    if (request.workspace_id && request.workspace_path) {
-        tool_fail_set(call, ERROR_INVALID, "give one of them, or neither for a fresh workspace",
-                      "workspace_id and workspace_path exclude each other");
-        return;
-    }
     call->deadline.ms = clock_boot(loop_clock(call->world->loop)).ms + TOOL_CREATE_WAIT_MS;
     call->next = requested;
     call->describe = describe;
     request_sandbox(call->world, &request, tool_sandbox_requested, call);
+}
+
+void tool_run_sandbox_create(struct tool_call *call)
+{
+    if (tool_text(call, "workspace_id") && tool_text(call, "workspace_path"))
+        tool_fail_set(call, ERROR_INVALID, "give one of them, or neither for a fresh workspace",
+                      "workspace_id and workspace_path exclude each other");
+    else
+        request(call);
 }

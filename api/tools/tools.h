@@ -22,6 +22,7 @@
 #define TOOL_WAITS_MAX 160
 // Many clients give up after 60 s.
 #define TOOL_CREATE_WAIT_MS (50 * 1000)
+#define TOOL_RULES_WAIT_MS (5 * 1000) // for the operator's rules to decide about a host path
 #define TOOL_DESTROY_WAIT_MS (50 * 1000)
 #define TOOL_EXPOSE_WAIT_MS (20 * 1000)
 
@@ -106,6 +107,7 @@ struct tool_call {
 
     // Loop thread (or the starting one before it is posted):
     bool is_answered, is_cancelled;
+    bool is_repeated; // sandbox_create: the request was made once more, after its approval
     bool is_stepping; // inside run or next: `finish` waits until it returned, so that it may look at the call
                       // to its end
     struct tool_result answer; // meanwhile
@@ -161,6 +163,7 @@ void tool_record_requested(void *arg, int result, struct record *record, json_t 
 // Waits for a change of call->record, reads it again and runs `next`. False: the deadline has passed, or the
 // call cannot wait (answered then: test call->is_answered).
 bool tool_wait_change(struct tool_call *call);
+bool tool_try_wait_change(struct tool_call *call); // the same, but a call that cannot wait is not answered
 // Says in the lane whose call call->lane is, and passes its news on; call it right after the lane's call was made.
 void tool_follow_lane(struct tool_call *call);
 // True if `next` must do nothing because the caller has gone: the call is answered.

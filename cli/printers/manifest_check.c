@@ -63,7 +63,7 @@ static const struct kind_info *check_kind(const json_t *value, struct field_prob
     problems_add(problems, &path, CAUSE_WORD,
                  nearest
                      ? "unknown kind %s; did you mean '%s'?"
-                     : "unknown kind %s; must be 'Workspace', 'Approval', 'Sandbox', 'Session' or 'Exposure'",
+                     : "unknown kind %s; must be 'Workspace', 'Approval', 'ApprovalRule', 'Sandbox', 'Session' or 'Exposure'",
                  quoted, nearest);
     return NULL;
 }

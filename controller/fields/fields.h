@@ -28,7 +28,7 @@ struct field {
     enum field_type type;
     size_t offset;
     const char *doc;                // one line, required
-    const char *const *words;       // ENUM: indexed by value, NULL-terminated; an "" word means absent
+    const char *const *words;       // ENUM: indexed by value, NULL-terminated; an "" word means absent. TEXT_LIST: the items that may be
     const struct field_table *fields; // OBJECT, LIST
     const char *key;                // LIST: merge key
     int64_t min, max; // INT, QUANTITY, MILLI: bounds if max > min (INT64_MAX: none above); TEXT: max bytes (0: 4096)
@@ -39,6 +39,8 @@ struct field {
     bool is_immutable;
     bool is_selectable; // a fieldSelector may name it
     bool is_set;                    // TEXT_LIST: a set, whose items are owned one by one; else it is owned as a whole
+    int max_items;                  // TEXT_LIST: at most; 0: FIELDS_LIST_MAX
+    const char *(*check_item)(const char *text); // TEXT_LIST: as `check`, of each item
     // More than the table can say: NULL or a sentence fragment ("must be an absolute path"). `value` is the text
     // itself for TEXT, the member's address for every other type. Not asked about absent values.
     const char *(*check)(const void *value);

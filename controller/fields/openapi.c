@@ -89,12 +89,18 @@ static void describe_list(const struct field *field, json_t *schema)
 
 static void describe_text_list(const struct field *field, json_t *schema)
 {
+    json_t *items = json_object();
     set_type(schema, "array", NULL);
-    json_object_set_new(schema, "maxItems", json_integer(FIELDS_LIST_MAX));
-    json_object_set_new(schema, "items",
-                        json_pack("{s:s, s:I}", "type", "string", "maxLength",
-                                  (json_int_t)(field->max ? field->max : FIELDS_TEXT_MAX)));
-    json_set_text(schema, "x-kubernetes-list-type", "atomic");
+    if (field->words)
+        describe_enum(field, items);
+    else
+        describe_text(field, items);
+    json_object_del(items, "minLength"); // is_required is about the list
+    if (field->is_required)
+        json_object_set_new(schema, "minItems", json_integer(1));
+    json_object_set_new(schema, "maxItems", json_integer(field->max_items ? field->max_items : FIELDS_LIST_MAX));
+    json_object_set_new(schema, "items", items);
+    json_set_text(schema, "x-kubernetes-list-type", field->is_set ? "set" : "atomic");
 }
 
 static void describe_text_map(const struct field *field, json_t *schema)

@@ -206,15 +206,16 @@ static void read_object(struct reading *r, const struct field *field, const json
     read_table(r, field->fields, json, at, path);
 }
 
-static bool is_array(struct reading *r, const json_t *json, const struct field_path *path)
+static bool is_array(struct reading *r, const struct field *field, const json_t *json, const struct field_path *path)
 {
+    int max = field->max_items && r->is_strict ? field->max_items : FIELDS_LIST_MAX;
     if (!json_is_array(json)) {
         report_type(r, "a list", json, path);
         return false;
     }
-    if (json_array_size(json) <= FIELDS_LIST_MAX)
+    if (json_array_size(json) <= (size_t)max)
         return true;
-    problems_add(&r->problems, path, CAUSE_INVALID, "must have no more than %d items", FIELDS_LIST_MAX);
+    problems_add(&r->problems, path, CAUSE_INVALID, "must have no more than %d items", max);
     return false;
 }
 
@@ -243,7 +244,7 @@ static void read_list(struct reading *r, const struct field *field, const json_t
                       const struct field_path *path)
 {
     struct any_list *list = at;
-    if (!is_array(r, json, path) || !json_array_size(json))
+    if (!is_array(r, field, json, path) || !json_array_size(json))
         return;
     list->items = mem_alloc(json_array_size(json) * field->fields->size);
     for (size_t i = 0; i < json_array_size(json); i++) {
@@ -255,18 +256,49 @@ static void read_list(struct reading *r, const struct field *field, const json_t
     }
 }
 
+static bool has_word(const struct field *field, const char *text)
+{
+    const char *const *word = field->words;
+    while (word && *word && strcmp(*word, text) != 0)
+        word++;
+    return !word || *word;
+}
+
+static bool is_item_right(struct reading *r, const struct field *field, const struct text_list *before, const char *text,
+                          const struct field_path *path)
+{
+    if (!is_text_short(r, text, text_max(field), path))
+        return false;
+    if (!r->is_strict)
+        return true;
+    const char *wrong = field->check_item ? field->check_item(text) : NULL;
+    if (!has_word(field, text))
+        report_word(r, field, text, path);
+    else if (field->is_set && text_list_has(before, text))
+        problems_add(&r->problems, path, CAUSE_DUPLICATE, "must not be there twice");
+    else if (wrong)
+        problems_add(&r->problems, path, CAUSE_INVALID, "%s", wrong);
+    else
+        return true;
+    return false;
+}
+
 static void read_text_list(struct reading *r, const struct field *field, const json_t *json, void *at,
                            const struct field_path *path)
 {
     struct text_list *list = at;
     const char *text;
-    if (!is_array(r, json, path) || !json_array_size(json))
+    if (!is_array(r, field, json, path))
         return;
+    if (!json_array_size(json)) {
+        if (field->is_required && r->is_strict)
+            problems_add(&r->problems, path, CAUSE_REQUIRED, "must not be empty");
+        return;
+    }
     list->items = mem_alloc(json_array_size(json) * sizeof(*list->items));
     for (size_t i = 0; i < json_array_size(json); i++) {
         struct field_path item = {.up = path, .index = i};
-        if (read_string(r, json_array_get(json, i), &text, &item) &&
-            is_text_short(r, text, text_max(field), &item))
+        if (read_string(r, json_array_get(json, i), &text, &item) && is_item_right(r, field, list, text, &item))
             list->items[list->count++] = mem_strdup(text);
     }
 }

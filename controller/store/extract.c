@@ -26,6 +26,8 @@ struct extracted extract_columns(const struct record *record)
         return (struct extracted){.sandbox_uid = record->status.session.sandbox_uid};
     case KIND_EXPOSURE:
         return (struct extracted){.sandbox_uid = record->status.exposure.sandbox_uid, .port = record->spec.exposure.port};
+    case KIND_APPROVAL_RULE:
+        return (struct extracted){0};
     default:
         assert(!"a kind of the closed list");
         return (struct extracted){0};

@@ -1,5 +1,6 @@
 // What requests look for among many records: found by an index, or at least without reading each record.
 #include "controller/store/internal.h"
+#include "controller/base/memory.h"
 
 static sqlite3_stmt *query_path(struct sql *sql, enum kind kind, enum workspace_mode mode, const char *path, struct error *err)
 {
@@ -40,4 +41,21 @@ int tx_count_born_since(struct store_tx *tx, struct wall_time since, const char 
 int tx_count_pending_approvals(struct store_tx *tx, int64_t *ret, struct error *err)
 {
     return sql_number(tx->sql, SQL_COUNT_PENDING_APPROVALS, ret, err, "");
+}
+
+int tx_count_approvals_since(struct store_tx *tx, struct wall_time since, const char *principal, int64_t *ret, struct error *err)
+{
+    return sql_number(tx->sql, SQL_COUNT_APPROVALS_SINCE, ret, err, "it", since.ms, principal);
+}
+
+int tx_find_old_rejected(struct store_tx *tx, int64_t newer, char **ret, struct error *err)
+{
+    sqlite3_stmt *stmt = sql_query(tx->sql, SQL_REJECTED_APPROVAL_AT, err, "i", newer);
+    if (!stmt)
+        return -1;
+    int r = sql_next(tx->sql, stmt, err);
+    if (r >= 0)
+        *ret = r > 0 ? mem_strdup(sql_text(stmt, 0)) : NULL;
+    sql_done(stmt);
+    return r < 0 ? -1 : 0;
 }

@@ -41,6 +41,11 @@ const char *const sql_texts[SQL_COUNT] = {
                              "AND (created_by = ?2 OR substr(created_by, 1, length(?2) + 1) = ?2 || ':')",
     [SQL_COUNT_PENDING_APPROVALS] = "SELECT count(*) FROM records INDEXED BY records_one_pending_approval WHERE kind = 'Approval' "
                                     "AND removed_at IS NULL AND decision = 'pending'",
+    [SQL_COUNT_APPROVALS_SINCE] = "SELECT count(*) FROM records INDEXED BY records_approvals WHERE kind = 'Approval' "
+                                  "AND removed_at IS NULL AND decision IN ('pending', 'approved', 'rejected') AND created_at > ?1 "
+                                  "AND (created_by = ?2 OR substr(created_by, 1, length(?2) + 1) = ?2 || ':')",
+    [SQL_REJECTED_APPROVAL_AT] = "SELECT uid FROM records INDEXED BY records_approvals WHERE kind = 'Approval' "
+                                 "AND removed_at IS NULL AND decision = 'rejected' ORDER BY created_at DESC LIMIT 1 OFFSET ?1",
     [SQL_LIST_PREFIX] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND uid >= ?2 AND uid < ?3 AND removed_at IS NULL "
                         "ORDER BY uid LIMIT 6",
     [SQL_VERSION_OF] = "SELECT resource_version FROM records WHERE uid = ?1",

@@ -100,6 +100,10 @@ int tx_count_live(struct store_tx *tx, enum kind kind, int64_t *ret, struct erro
 // Live Sandboxes created after `since` by this principal, or one of its own ("principal:…").
 int tx_count_born_since(struct store_tx *tx, struct wall_time since, const char *principal, int64_t *ret, struct error *err);
 int tx_count_pending_approvals(struct store_tx *tx, int64_t *ret, struct error *err);
+// Live Approvals, decided or not, that were asked for after `since` by this principal, or one of its own.
+int tx_count_approvals_since(struct store_tx *tx, struct wall_time since, const char *principal, int64_t *ret, struct error *err);
+// The uid of the live rejected Approval that has `newer` newer ones, the caller's; NULL if there are not so many.
+int tx_find_old_rejected(struct store_tx *tx, int64_t newer, char **ret, struct error *err);
 struct wall_time tx_now(struct store_tx *tx);
 
 // in: kind, spec, optional meta.name, labels, annotations, finalizers, owners, and status (conditions the creator

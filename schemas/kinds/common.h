@@ -7,7 +7,7 @@ extern const char *const workspace_mode_words[]; // by enum workspace_mode
 
 extern const struct field_table workspace_spec_table, workspace_status_table, approval_spec_table,
     approval_status_table, sandbox_spec_table, sandbox_status_table, session_spec_table, session_status_table,
-    exposure_spec_table, exposure_status_table;
+    exposure_spec_table, exposure_status_table, approval_rule_spec_table, approval_rule_status_table;
 
 // What every status begins with.
 #define STATUS_FIELDS(owner)                                                                                 \

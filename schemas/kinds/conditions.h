@@ -10,7 +10,8 @@
 #define CONDITION_FAILED "Failed"                   // will not become ready by itself
 #define CONDITION_STALLED "Stalled"                 // cannot progress; the message says the way out
 #define CONDITION_REF_NOT_FOUND "RefNotFound"       // a name in spec names no live record
-#define CONDITION_EXPIRED "Expired"                 // Sandbox: 24 hours without a tool call
+#define CONDITION_EXPIRED "Expired"                 // Sandbox: 24 hours without a tool call. ApprovalRule: its time is over
+#define CONDITION_EXHAUSTED "Exhausted"             // ApprovalRule: it has decided as often as it may
 #define CONDITION_DISK_PRESSURE "DiskPressure"      // too little free space to create
 #define CONDITION_DECIDED "Decided"                 // Approval: an operator decided
 #define CONDITION_VALID "Valid"                     // Approval: the path is still the directory that was shown

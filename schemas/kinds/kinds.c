@@ -10,6 +10,7 @@ static const struct kind_info kinds[KIND_COUNT] = {
     [KIND_SANDBOX] = {KIND_SANDBOX, "Sandbox", "sandbox", "sandboxes", "sbx", "sbx_", true},
     [KIND_SESSION] = {KIND_SESSION, "Session", "session", "sessions", "sess", "session_", false},
     [KIND_EXPOSURE] = {KIND_EXPOSURE, "Exposure", "exposure", "exposures", "exp", "exp_", true},
+    [KIND_APPROVAL_RULE] = {KIND_APPROVAL_RULE, "ApprovalRule", "approvalrule", "approvalrules", "rule", "rule_", true},
 };
 
 static const struct {
@@ -20,6 +21,7 @@ static const struct {
     [KIND_SANDBOX] = {&sandbox_spec_table, &sandbox_status_table},
     [KIND_SESSION] = {&session_spec_table, &session_status_table},
     [KIND_EXPOSURE] = {&exposure_spec_table, &exposure_status_table},
+    [KIND_APPROVAL_RULE] = {&approval_rule_spec_table, &approval_rule_status_table},
 };
 
 const struct kind_info *kind_info(enum kind kind)

@@ -1,4 +1,4 @@
-// The five kinds as C structs. JSON exists only at the edges: the field tables (schemas/kinds/NAME.c, engine in
+// The kinds as C structs. JSON exists only at the edges: the field tables (schemas/kinds/NAME.c, engine in
 // controller/fields/) read these structs by offset. All strings are heap-owned, NULL = absent. A record is
 // made and freed with record_new()/record_free() and copied with record_copy() (controller/record.h).
 #pragma once
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum kind { KIND_WORKSPACE, KIND_APPROVAL, KIND_SANDBOX, KIND_SESSION, KIND_EXPOSURE, KIND_COUNT };
+enum kind { KIND_WORKSPACE, KIND_APPROVAL, KIND_SANDBOX, KIND_SESSION, KIND_EXPOSURE, KIND_APPROVAL_RULE, KIND_COUNT };
 
 // ---- shared parts -------------------------------------------------------------------------------------------
 struct text_list {
@@ -135,6 +135,24 @@ struct exposure_status {
     char *host_address; // "0.0.0.0"
 };
 
+// ---- ApprovalRule -------------------------------------------------------------------------------------------
+struct approval_rule_spec {
+    enum approval_decision decision; // approved or rejected; immutable
+    struct text_list paths;          // globs (controller/base/path_glob.h) of resolved paths
+    struct text_list modes;          // "clone", "direct"; default clone only
+    struct text_list requesters;     // principals, or beginnings of them with a * at the end; empty: anybody
+    struct wall_time expires_at;     // 0 = never
+    int64_t max_count;               // decisions in all; 0 = any number
+    char *reason;                    // kept with each decision
+};
+struct approval_rule_status {
+    int64_t observed_generation;
+    struct condition_list conditions; // Ready, Expired, Exhausted
+    char *phase;
+    int64_t used_count;               // written with each decision, in one transaction
+    struct wall_time last_used_at;
+};
+
 // ---- Record -------------------------------------------------------------------------------------------------
 struct owner_reference {
     char *kind, *name, *uid;
@@ -165,6 +183,7 @@ struct record {
         struct sandbox_spec sandbox;
         struct session_spec session;
         struct exposure_spec exposure;
+        struct approval_rule_spec approval_rule;
     } spec;
     union {
         struct workspace_status workspace;
@@ -172,5 +191,6 @@ struct record {
         struct sandbox_status sandbox;
         struct session_status session;
         struct exposure_status exposure;
+        struct approval_rule_status approval_rule;
     } status;
 };

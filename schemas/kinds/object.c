@@ -33,12 +33,12 @@ static const struct field_table owned_metadata_table =
 static const struct field rows[KIND_COUNT][2] = {
     [KIND_WORKSPACE] = OBJECT_ROWS(workspace_spec_table), [KIND_APPROVAL] = OBJECT_ROWS(approval_spec_table),
     [KIND_SANDBOX] = OBJECT_ROWS(sandbox_spec_table),     [KIND_SESSION] = OBJECT_ROWS(session_spec_table),
-    [KIND_EXPOSURE] = OBJECT_ROWS(exposure_spec_table),
+    [KIND_EXPOSURE] = OBJECT_ROWS(exposure_spec_table),   [KIND_APPROVAL_RULE] = OBJECT_ROWS(approval_rule_spec_table),
 };
 #define OBJECT_TABLE(kind) {.doc = "An object, as far as callers own it.", .fields = rows[kind], .count = 2}
 static const struct field_table objects[KIND_COUNT] = {
     OBJECT_TABLE(KIND_WORKSPACE), OBJECT_TABLE(KIND_APPROVAL), OBJECT_TABLE(KIND_SANDBOX),
-    OBJECT_TABLE(KIND_SESSION),   OBJECT_TABLE(KIND_EXPOSURE),
+    OBJECT_TABLE(KIND_SESSION),   OBJECT_TABLE(KIND_EXPOSURE), OBJECT_TABLE(KIND_APPROVAL_RULE),
 };
 
 const struct field_table *kind_owned_table(enum kind kind)

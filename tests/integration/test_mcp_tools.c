@@ -61,6 +61,8 @@ static int make_approval(struct store_tx *tx, struct asked *asked, struct error 
     asked->record->spec.approval.path = mem_strdup(asked->path);
     asked->record->spec.approval.mode = WORKSPACE_DIRECT;
     asked->record->spec.approval.requester = mem_strdup("mcp");
+    asked->record->meta.generation = 1; // the rules have been asked
+    record_set_condition(asked->record, "Decided", CONDITION_FALSE, tx_now(tx), "Waiting", "waits");
     return tx_create(tx, ACTOR, asked->record, err);
 }
 

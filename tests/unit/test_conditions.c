@@ -91,6 +91,10 @@ static const struct phase_row phase_rows[] = {
     {KIND_EXPOSURE, {NULL}, .word = "pending"},
     {KIND_EXPOSURE, {CONDITION_FAILED}, .word = "failed"},
     {KIND_EXPOSURE, {CONDITION_PUBLISHED, CONDITION_FAILED}, .word = "published"},
+    {KIND_APPROVAL_RULE, {NULL}, .word = "pending"},
+    {KIND_APPROVAL_RULE, {CONDITION_READY}, .word = "active"},
+    {KIND_APPROVAL_RULE, {CONDITION_EXHAUSTED}, .word = "exhausted"},
+    {KIND_APPROVAL_RULE, {CONDITION_EXHAUSTED, CONDITION_EXPIRED}, .word = "expired"},
 };
 
 static void the_phase_follows_from_conditions_and_metadata_alone(void **state)

@@ -368,7 +368,7 @@ static void check_rows(const struct field_table *table)
         if (strlen(field->doc) < 5 || field->doc[strlen(field->doc) - 1] != '.' || strchr(field->doc, '\n'))
             fail_msg("field %s: its doc is not one line that ends with a full stop", field->name);
         assert_true(field->offset < table->size);
-        assert_true((field->type == FIELD_ENUM) == (field->words != NULL));
+        assert_true(field->type == FIELD_TEXT_LIST || (field->type == FIELD_ENUM) == (field->words != NULL));
         assert_true((field->type == FIELD_OBJECT || field->type == FIELD_LIST) == (field->fields != NULL));
         if (field->fields)
             check_rows(field->fields);

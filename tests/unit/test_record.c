@@ -65,6 +65,9 @@ static const struct {
     [KIND_EXPOSURE] = {"{\"sandboxRef\":\"sbx-a\",\"port\":8080}",
                        "{" CONDITIONS
                        "\"sandboxUid\":\"sbx_a\",\"hostPort\":40000,\"hostAddress\":\"0.0.0.0\"}"},
+    [KIND_APPROVAL_RULE] = {"{\"decision\":\"approved\",\"paths\":[\"/r/*\",\"/r/**/lib\"],\"modes\":[\"clone\",\"direct\"],"
+                            "\"requesters\":[\"mcp:token:*\"],\"expiresAt\":\"2026-12-29T18:12:59Z\",\"maxCount\":5,\"reason\":\"mine\"}",
+                            "{" CONDITIONS "\"usedCount\":2,\"lastUsedAt\":\"2026-11-29T18:12:59Z\"}"},
 };
 
 static struct record *full_record(enum kind kind)
@@ -195,6 +198,21 @@ static void wrong_specs_are_refused_with_path_and_reason(void **state)
         {KIND_EXPOSURE, "{\"sandboxRef\":\"a\",\"port\":\"80\"}",
          "spec.port: must be an integer, not a string"},
         {KIND_EXPOSURE, "7", "spec: must be an object, not an integer"},
+        {KIND_APPROVAL_RULE, "{\"decision\":\"approved\"}", "spec.paths: must be specified"},
+        {KIND_APPROVAL_RULE, "{\"decision\":\"approved\",\"paths\":[]}", "spec.paths: must not be empty"},
+        {KIND_APPROVAL_RULE, "{\"decision\":\"approved\",\"paths\":[\"/a\",\"b\"]}", "spec.paths[1]: must be an absolute path"},
+        {KIND_APPROVAL_RULE, "{\"decision\":\"approved\",\"paths\":[\"/a\",\"/a\"]}", "spec.paths[1]: must not be there twice"},
+        {KIND_APPROVAL_RULE, "{\"paths\":[\"/a\"]}", "spec.decision: must be specified"},
+        {KIND_APPROVAL_RULE, "{\"decision\":\"approved\",\"paths\":[\"/a\"],\"modes\":[\"managed\"]}",
+         "spec.modes[0]: must be one of 'clone', 'direct', not 'managed'"},
+        {KIND_APPROVAL_RULE, "{\"decision\":\"approved\",\"paths\":[\"/a\"],\"modes\":[\"clone\",\"direct\",\"clone\"]}",
+         "spec.modes: must have no more than 2 items"},
+        {KIND_APPROVAL_RULE, "{\"decision\":\"approved\",\"paths\":[\"/a\"],\"requesters\":[\"*x\"]}", 
+         "spec.requesters[0]: may have a '*' at its end only, for everybody whose name begins so"},
+        {KIND_APPROVAL_RULE, "{\"decision\":\"approved\",\"paths\":[\"/a\"],\"maxCount\":0}", 
+         "spec.maxCount: must be between 1 and 1000000, inclusive, not 0"},
+        {KIND_APPROVAL_RULE, "{\"decision\":\"approved\",\"paths\":[\"/a\"],\"expiresAt\":\"soon\"}", 
+         "spec.expiresAt: must be a time like '2026-11-29T18:12:59Z' (RFC 3339, UTC), not 'soon'"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = ERROR_INIT;

@@ -8,7 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from c2s import test  # noqa: E402
 from rig import check, each_promised, equal, rig, until  # noqa: E402
 
-KINDS = {"approvals": "appr", "exposures": "exp", "sandboxes": "sbx", "sessions": "sess", "workspaces": "ws"}
+KINDS = {"approvals": "appr", "approvalrules": "rule", "exposures": "exp", "sandboxes": "sbx", "sessions": "sess", "workspaces": "ws"}
 OBJECTS = """
 apiVersion: chat2shell.dev/v1
 kind: Workspace
