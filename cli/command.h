@@ -131,6 +131,7 @@ extern const struct command command_approval;
 extern const struct command command_workspace;
 extern const struct command command_token;
 extern const struct command command_exec;
+extern const struct command command_cp;
 extern const struct command command_mcp;
 extern const struct command command_kubeconfig;
 extern const struct command command_help;

@@ -22,6 +22,7 @@ const struct command *const commands[] = {
     &command_recreate,
     &command_export,
     &command_exec,
+    &command_cp,
     &command_approval,
     &command_workspace,
     &command_token,

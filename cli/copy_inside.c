@@ -1,0 +1,167 @@
+#include "cli/copy_inside.h"
+#include "cli/exec_stream.h"
+#include "controller/base/fs.h"
+#include "controller/base/memory.h"
+#include "controller/thread.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define PIPE_BYTES (1024 * 1024)
+#define LEAVING_S 2
+
+// ---- its side, in threads -------------------------------------------------------------------------------------------------
+static void *run_program(void *arg)
+{
+    struct inside *inside = arg;
+    bool is_input = inside->stream == INSIDE_INPUT;
+    const struct exec_stream stream = {.sandbox = inside->sandbox, .argv = inside->argv, .input_fd = is_input ? inside->its_fd : -1,
+                                       .output_fd = is_input ? inside->words_fds[1] : inside->its_fd, .error_fd = inside->words_fds[1]};
+    inside->result = exec_stream_run(inside->rest, &stream, &inside->exit_code, &inside->error);
+    // A thread of exec_stream may still read: it and we are told, and the number is not given to somebody else.
+    if (is_input)
+        shutdown(inside->its_fd, SHUT_RDWR);
+    else
+        close(TAKE_FD(inside->its_fd));
+    close(TAKE_FD(inside->words_fds[1]));
+    return NULL;
+}
+
+static void *run_words(void *arg)
+{
+    struct inside *inside = arg;
+    char bytes[1024];
+    for (ssize_t n; (n = read(inside->words_fds[0], bytes, sizeof(bytes))) != 0;) {
+        if (n < 0 && errno != EINTR)
+            break;
+        size_t room = inside->words.max - inside->words.len;
+        if (n > 0)
+            buffer_append(&inside->words, bytes, (size_t)n < room ? (size_t)n : room);
+    }
+    return NULL;
+}
+
+// ---- start ------------------------------------------------------------------------------------------------------------------
+static int watch_signals(struct inside *inside, struct error *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    inside->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return inside->signal_fd < 0 ? error_errno(err, errno, NULL, "cannot watch for signals") : 0;
+}
+
+// A socket pair towards its input: its end can be shut down under whoever reads there.
+static int join_stream(struct inside *inside, struct error *err)
+{
+    int fds[2];
+    bool is_input = inside->stream == INSIDE_INPUT;
+    if ((is_input ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) : pipe2(fds, O_CLOEXEC)) < 0)
+        return error_errno(err, errno, NULL, "cannot make a pipe");
+    inside->fd = fds[0];
+    inside->its_fd = fds[1];
+    fs_set_nonblocking(inside->fd, true);
+    if (!is_input)
+        fcntl(inside->fd, F_SETPIPE_SZ, PIPE_BYTES); // fewer wake-ups; a refusal does not matter
+    return pipe2(inside->words_fds, O_CLOEXEC) < 0 ? error_errno(err, errno, NULL, "cannot make a pipe") : 0;
+}
+
+int inside_start(struct inside *inside, const struct rest *rest, const char *sandbox, const char *const *argv, enum inside_stream stream,
+                 struct error *err)
+{
+    *inside = (struct inside){.rest = rest, .sandbox = sandbox, .argv = argv, .stream = stream, .fd = -1, .its_fd = -1, .signal_fd = -1,
+                              .words_fds = {-1, -1}, .error = ERROR_INIT, .words = BUFFER_INIT(INSIDE_WORDS_MAX_BYTES)};
+    if (watch_signals(inside, err) < 0 || join_stream(inside, err) < 0 || thread_start(&inside->words_thread, "words", run_words, inside, err) < 0)
+        return -1;
+    inside->has_words_thread = true;
+    if (thread_start(&inside->thread, "inside", run_program, inside, err) < 0)
+        return -1;
+    inside->has_thread = true;
+    return 0;
+}
+
+// ---- the stream ---------------------------------------------------------------------------------------------------------------
+static int wait_ready(struct inside *inside, short events, struct error *err)
+{
+    struct pollfd polls[] = {{.fd = inside->fd, .events = events}, {.fd = inside->signal_fd, .events = POLLIN}};
+    while (poll(polls, ARRAY_LEN(polls), -1) < 0)
+        if (errno != EINTR)
+            return error_errno(err, errno, NULL, "cannot wait for the sandbox");
+    inside->is_interrupted = inside->is_interrupted || polls[1].revents;
+    return inside->is_interrupted ? error_set(err, ERROR_CANCELLED, NULL, "interrupted: the rest was not copied") : 0;
+}
+
+ssize_t inside_read(void *arg, void *to, size_t len, struct error *err)
+{
+    struct inside *inside = arg;
+    for (;;) {
+        if (wait_ready(inside, POLLIN, err) < 0)
+            return -1;
+        ssize_t n = read(inside->fd, to, len);
+        if (n >= 0)
+            return n;
+        if (errno != EAGAIN && errno != EINTR)
+            return error_errno(err, errno, NULL, "cannot read what the sandbox sends");
+    }
+}
+
+int inside_write(void *arg, const void *bytes, size_t len, struct error *err)
+{
+    struct inside *inside = arg;
+    for (size_t at = 0; at < len;) {
+        if (wait_ready(inside, POLLOUT, err) < 0)
+            return -1;
+        ssize_t n = send(inside->fd, (const char *)bytes + at, len - at, MSG_NOSIGNAL);
+        if (n >= 0)
+            at += (size_t)n;
+        else if (errno == EPIPE || errno == ECONNRESET)
+            return error_set(err, ERROR_STATE, NULL, "the sandbox does not take the rest");
+        else if (errno != EAGAIN && errno != EINTR)
+            return error_errno(err, errno, NULL, "cannot write to the sandbox");
+    }
+    return 0;
+}
+
+// ---- end ------------------------------------------------------------------------------------------------------------------------
+// After an interruption nobody waits longer than a moment: the daemon ends what nobody reads.
+static bool join(struct inside *inside, pthread_t thread)
+{
+    if (!inside->is_interrupted)
+        return pthread_join(thread, NULL) == 0;
+    struct wall_time until = wall_time_now();
+    const struct timespec deadline = {.tv_sec = until.ms / 1000 + LEAVING_S};
+    return pthread_timedjoin_np(thread, NULL, &deadline) == 0;
+}
+
+int inside_wait(struct inside *inside, int *ret_exit_code, struct error *err)
+{
+    if (inside->fd >= 0)
+        close(TAKE_FD(inside->fd));
+    if (inside->has_thread && !join(inside, inside->thread))
+        return error_set(err, ERROR_CANCELLED, NULL, "interrupted: the rest was not copied");
+    if (inside->has_words_thread)
+        join(inside, inside->words_thread);
+    inside->has_thread = inside->has_words_thread = false;
+    if (inside->result < 0)
+        return error_copy(err, &inside->error);
+    *ret_exit_code = inside->exit_code;
+    return 0;
+}
+
+void inside_clear(struct inside *inside)
+{
+    int *const fds[] = {&inside->fd, &inside->signal_fd, &inside->words_fds[0]};
+    if (inside->has_thread || inside->has_words_thread)
+        return; // left behind by an interruption: the process ends
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        if (*fds[i] >= 0)
+            close(TAKE_FD(*fds[i]));
+    buffer_free(&inside->words);
+}
