@@ -2,10 +2,11 @@
 
 static int run(struct invocation *in, struct error *err)
 {
-    if (invocation_switch(in, "man", false)) {
-        man_print();
-        return 0;
-    }
+    const char *directory = invocation_option(in, "directory");
+    if (directory)
+        return man_write(directory, err);
+    if (invocation_switch(in, "man", false))
+        return man_print(in->argument_count ? in->arguments[0] : NULL, err);
     if (!in->argument_count) {
         usage_print();
         return 0;
@@ -22,10 +23,14 @@ static int run(struct invocation *in, struct error *err)
 
 static const struct example examples[] = {
     {"chat2shell help approval", "what the approval commands do"},
-    {"chat2shell help --man | man -l -", "everything as a manual page"},
+    {"chat2shell help --man get | man -l -", "a manual page, without installing it"},
+    {"chat2shell help --man --directory=/usr/local/share/man/man1", "all pages into a directory"},
 };
-static const struct option_row options[] = {{.name = "man", .doc = "print the manual page's source"}};
+static const struct option_row options[] = {
+    {.name = "man", .doc = "print the source of a manual page: the command's, `config`, or without a COMMAND the overview"},
+    {.name = "directory", .value = "DIR", .doc = "write the sources of all manual pages into this directory"},
+};
 const struct command command_help = {
-    .name = "help", .synopsis = "[COMMAND|exit-codes|environment]", .summary = "Explain the commands", .max_arguments = 2, .run = run,
+    .name = "help", .synopsis = "[COMMAND…|exit-codes|environment]", .summary = "Explain the commands", .max_arguments = 2, .run = run,
     COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
 };

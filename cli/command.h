@@ -81,7 +81,7 @@ const struct rest *invocation_rest(struct invocation *in, struct error *err);   
 // "http://127.0.0.1:18788/mcp", asking the daemon where the port is automatic. The caller owns it; NULL on failure.
 char *invocation_mcp_url(struct invocation *in, struct error *err);
 
-// ---- usage.c, man.c ---------------------------------------------------------------------------------------------------
+// ---- usage.c, groups in commands.c, man.c ---------------------------------------------------------------------------------------------------
 const struct command *command_find(const char *name);
 const struct command *command_find_child(const struct command *command, const char *name);
 void usage_print(void);                                                                   // all commands
@@ -99,7 +99,16 @@ struct exit_code {
 };
 extern const struct exit_code exit_codes[];
 extern const size_t exit_code_count;
-void man_print(void);                      // chat2shell(1) as man source
+// What help groups the commands by; those in none of the rows belong to the last group.
+struct command_group {
+    const char *title; // NULL ends the table
+    const char *const *names;
+};
+extern const struct command_group command_groups[];
+const struct command_group *command_group_of(const struct command *command);
+// Man source onto stdout: of a command, of "config", or (NULL) the overview. ERROR_USAGE.
+int man_print(const char *page, struct error *err);
+int man_write(const char *directory, struct error *err); // all pages, a file each
 
 // The error in at most three lines on stderr (or a Status with -o json). Nothing if its message is empty: what there was to
 // say was said piece by piece.

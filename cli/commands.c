@@ -35,6 +35,27 @@ const struct command *const commands[] = {
 };
 const size_t command_count = ARRAY_LEN(commands);
 
+#define NAMES(...) (const char *const[]){__VA_ARGS__, NULL}
+const struct command_group command_groups[] = {
+    {"Objects", NAMES("get", "describe", "apply", "diff", "edit", "delete", "label", "annotate", "wait", "events", "explain")},
+    {"Working in a sandbox", NAMES("exec", "cp", "logs", "port-forward", "top", "export", "recreate")},
+    {"Host paths", NAMES("approval", "workspace")},
+    {"Clients", NAMES("mcp", "token", "kubeconfig")},
+    {"The daemon and this machine", NAMES("serve", "stop", "status", "setup", "doctor")},
+    {"Other", NAMES("completion", "version", "help")},
+    {NULL, NULL},
+};
+
+const struct command_group *command_group_of(const struct command *command)
+{
+    const struct command_group *group = command_groups;
+    for (; group[1].title; group++)
+        for (size_t i = 0; group->names[i]; i++)
+            if (strcmp(group->names[i], command->name) == 0)
+                return group;
+    return group;
+}
+
 const char *const output_kinds[] = {"table", "wide", "json", "yaml", "name", NULL};
 const char *const output_json_only[] = {"table", "json", NULL};
 

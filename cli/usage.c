@@ -1,5 +1,6 @@
 // Help from the command table: examples first, then options.
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "controller/base/cleanup.h"
 #include <stdio.h>
 #include <string.h>
@@ -28,15 +29,28 @@ static void print_option(const struct option_row *row)
     putchar('\n');
 }
 
+static void print_heading(const char *text)
+{
+    printf("\n%s%s:%s\n", style_on(stdout, STYLE_HEADING), text, style_off(stdout, STYLE_HEADING));
+}
+
+static void print_group(const struct command_group *group)
+{
+    print_heading(group->title);
+    for (size_t i = 0; i < command_count; i++)
+        if (command_group_of(commands[i]) == group)
+            printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
+}
+
 void usage_print(void)
 {
-    puts("chat2shell gives a chat assistant a full shell in disposable sandboxes, and never on the host.\n\nCommands:");
-    for (size_t i = 0; i < command_count; i++)
-        printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
-    puts("\nOptions of every command:");
+    puts("chat2shell gives a chat assistant a full shell in disposable sandboxes, and never on the host.");
+    for (size_t group = 0; command_groups[group].title; group++)
+        print_group(&command_groups[group]);
+    print_heading("Options of every command");
     for (size_t i = 0; i < global_option_count; i++)
         print_option(&global_options[i]);
-    puts("\nMore: chat2shell COMMAND --help, chat2shell help exit-codes, chat2shell help environment");
+    puts("\nMore: chat2shell COMMAND --help, chat2shell help exit-codes, chat2shell help environment, man chat2shell");
 }
 
 void usage_print_command(const struct command *parent, const struct command *command)
@@ -47,15 +61,16 @@ void usage_print_command(const struct command *parent, const struct command *com
     printf("Usage: chat2shell %s%s%s%s%s%s\n", parent ? parent->name : "", parent ? " " : "", command->name, command->synopsis[0] ? " " : "",
            command->synopsis, command->option_count && !has_own_place ? " [OPTIONS]" : "");
     if (command->child_count)
-        puts("\nCommands:");
+        print_heading("Commands");
     for (size_t i = 0; i < command->child_count; i++)
         printf("  %-10s %s\n", command->children[i].name, command->children[i].summary);
     if (command->option_count)
-        puts("\nOptions:");
+        print_heading("Options");
     for (size_t i = 0; i < command->option_count; i++)
         print_option(&command->options[i]);
     if (command->details)
         printf("\n%s\n", command->details);
+    puts("\nOptions of every command (--help, --color, --quiet): chat2shell help");
 }
 
 // ---- topics -------------------------------------------------------------------------------------------------------------
