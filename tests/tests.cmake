@@ -3,7 +3,7 @@
 file(GLOB support_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.c)
 add_library(test_support STATIC ${support_sources})
 target_compile_definitions(test_support PUBLIC TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-target_link_libraries(test_support PUBLIC client api reconcilers controller base cmocka crypto)
+target_link_libraries(test_support PUBLIC client api reconcilers controller base cmocka crypto gnutls)
 foreach(kind unit integration)
   file(GLOB test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${kind}/test_*.c)
   foreach(source ${test_sources})

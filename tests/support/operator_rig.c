@@ -105,13 +105,18 @@ struct watch_client {
     bool is_ended, is_clean;
 };
 
-struct watch_client *watch_client_open(const struct operator_rig *rig, const char *path, const char *headers)
+struct watch_client *watch_client_on(int fd, const char *path, const char *headers)
 {
     struct watch_client *client = mem_alloc(sizeof(*client));
-    client->fd = operator_rig_connect(rig);
+    client->fd = fd;
     client->raw = client->lines = (struct buffer)BUFFER_INIT(64 << 20);
     ask(client->fd, "GET", path, headers, "");
     return client;
+}
+
+struct watch_client *watch_client_open(const struct operator_rig *rig, const char *path, const char *headers)
+{
+    return watch_client_on(operator_rig_connect(rig), path, headers);
 }
 
 void watch_client_close(struct watch_client *client)

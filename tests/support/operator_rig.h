@@ -28,6 +28,8 @@ void operator_rig_remove(const struct operator_rig *rig, const char *workspace);
 struct watch_client;
 // path with its query; headers: lines that end in CRLF, or "". The answer must be 200.
 struct watch_client *watch_client_open(const struct operator_rig *rig, const char *path, const char *headers);
+// The same on a connection that is there already, and taken.
+struct watch_client *watch_client_on(int fd, const char *path, const char *headers);
 void watch_client_close(struct watch_client *client);
 // The next event, a new reference; NULL: the stream ended (is_clean: as a chunked answer does). The test
 // fails if neither comes within 20 s.

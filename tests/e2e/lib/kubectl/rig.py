@@ -1,61 +1,18 @@
-"""A daemon that kubectl can reach: its operator socket forwarded to a loopback port, for as long as the test runs.
+"""A daemon that kubectl can reach: its Kubernetes listener is open, for as long as the test runs.
 Every kubectl that is found is tried: the one in PATH, and those in the directories of CHAT2SHELL_KUBECTL (a list like
 PATH; each directory holds a program `kubectl`)."""
 import json
 import os
 import re
-import select
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from c2s import Daemon, Skip, check, equal, until  # noqa: E402
 
 OLDEST, NEWEST = (1, 27), (1, 33)  # versions whose every command must work without a warning
 SECONDS = 60
-
-
-class Forwarder:
-    """127.0.0.1:port to a Unix socket."""
-
-    def __init__(self, path):
-        self.path = path
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                near, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.relay, args=(near,), daemon=True).start()
-
-    def relay(self, near):
-        far = socket.socket(socket.AF_UNIX)
-        try:
-            far.connect(self.path)
-            open_ends = {near: far, far: near}
-            while open_ends:
-                for end in select.select(list(open_ends), [], [])[0]:
-                    data = end.recv(65536)
-                    other = far if end is near else near
-                    if data:
-                        other.sendall(data)
-                    else:
-                        del open_ends[end]
-                        other.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-        near.close()
-        far.close()
-
-    def close(self):
-        self.listener.close()
 
 
 def find_programs():
@@ -79,8 +36,7 @@ class Kubectl:
     def __init__(self, path, version, rig):
         self.path, self.version, self.rig = path, version, rig
         self.home = tempfile.mkdtemp(prefix="kubectl-", dir=rig.daemon.dir)
-        self.environment = {"PATH": "/usr/bin:/bin", "HOME": self.home}
-        self.server = ["--server", f"http://127.0.0.1:{rig.forwarder.port}"]
+        self.environment = {"PATH": "/usr/bin:/bin", "HOME": self.home, "KUBECONFIG": rig.kubeconfig}
 
     def __str__(self):
         return f"kubectl {self.version[0]}.{self.version[1]}"
@@ -89,7 +45,7 @@ class Kubectl:
         return OLDEST <= self.version <= NEWEST
 
     def start(self, *argv):
-        return subprocess.Popen([self.path, *self.server, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True,
+        return subprocess.Popen([self.path, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True,
                                 env=self.environment, cwd=self.home)
 
     def run(self, *argv, code=0, stdin="", errors=""):
@@ -114,7 +70,9 @@ class Rig:
 
     def __init__(self):
         self.daemon = Daemon().start()
-        self.forwarder = Forwarder(os.path.join(self.daemon.environment["CHAT2SHELL_DATA_ROOT"], "state", "operator.sock"))
+        done = self.daemon.cli("kubeconfig", "--output-file", os.path.join(self.daemon.dir, "kubeconfig"))
+        equal(done.returncode, 0, f"chat2shell kubeconfig: {done.stderr.decode()}")
+        self.kubeconfig = done.stdout.decode().strip()
         self.programs = [Kubectl(path, version, self) for path, version in find_programs()]
 
     def apply(self, text):
@@ -122,7 +80,6 @@ class Rig:
         equal(done.returncode, 0, f"chat2shell apply: {done.stderr.decode()}")
 
     def close(self):
-        self.forwarder.close()
         self.daemon.close()
 
 
