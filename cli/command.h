@@ -131,6 +131,7 @@ extern const struct command command_version;
 extern const struct command command_get;
 extern const struct command command_describe;
 extern const struct command command_apply;
+extern const struct command command_diff;
 extern const struct command command_delete;
 extern const struct command command_label;
 extern const struct command command_annotate;

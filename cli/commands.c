@@ -13,6 +13,7 @@ const struct command *const commands[] = {
     &command_get,
     &command_describe,
     &command_apply,
+    &command_diff,
     &command_delete,
     &command_label,
     &command_annotate,

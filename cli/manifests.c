@@ -2,6 +2,7 @@
 #include "api/operator/selectors.h"
 #include "cli/manifest_files.h"
 #include "cli/objects.h"
+#include "cli/terminal.h"
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
@@ -26,7 +27,7 @@ int kind_rank(enum kind kind)
 static void put_line(const char *text)
 {
     CLEANUP_FREE char *printable = utf8_to_printable(text, strlen(text), false);
-    fprintf(stderr, "error: %s\n", printable);
+    fprintf(stderr, "%serror:%s %s\n", style_on(stderr, STYLE_BAD), style_off(stderr, STYLE_BAD), printable);
 }
 
 bool manifests_complain(const struct manifest_item *item, const json_t *causes)
