@@ -132,6 +132,7 @@ extern const struct command command_get;
 extern const struct command command_describe;
 extern const struct command command_apply;
 extern const struct command command_diff;
+extern const struct command command_edit;
 extern const struct command command_delete;
 extern const struct command command_label;
 extern const struct command command_annotate;

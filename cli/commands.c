@@ -14,6 +14,7 @@ const struct command *const commands[] = {
     &command_describe,
     &command_apply,
     &command_diff,
+    &command_edit,
     &command_delete,
     &command_label,
     &command_annotate,
