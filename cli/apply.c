@@ -5,12 +5,12 @@
 
 #define HINT_CONFLICT "give these fields the value that they have, leave them out, or take them over: --force-conflicts"
 
-// What the server owns comes along in `get -o yaml`; it is not part of what somebody wants. managedFields stay: by them the server
-// knows its own words, and that nobody takes the fields over.
+// What the server owns comes along in `get -o yaml`; it is not part of what somebody wants. creationTimestamp stays: by it the
+// server knows its own words, and that nobody takes the fields over.
 static json_t *wanted_of(const json_t *document)
 {
-    static const char *const owned[] = {"uid", "generation", "creationTimestamp", "resourceVersion", "selfLink", "deletionTimestamp",
-                                        "deletionGracePeriodSeconds", "ownerReferences", "finalizers"};
+    static const char *const owned[] = {"uid", "generation", "managedFields", "resourceVersion", "selfLink", "deletionTimestamp",
+                                        "deletionGracePeriodSeconds"};
     json_t *wanted = json_deep_copy(document), *metadata = json_object_get(wanted, "metadata");
     json_object_del(wanted, "status");
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
@@ -95,7 +95,7 @@ static bool are_equal(const json_t *a, const json_t *b)
 
 static bool is_same(const json_t *before, const json_t *after)
 {
-    static const char *const parts[] = {"labels", "annotations", "finalizers"};
+    static const char *const parts[] = {"labels", "annotations", "finalizers", "ownerReferences"};
     const json_t *old = json_object_get(before, "metadata"), *new = json_object_get(after, "metadata");
     bool same = are_equal(json_object_get(before, "spec"), json_object_get(after, "spec"));
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)

@@ -14,19 +14,27 @@ static bool is_own(const char *key)
     return strncmp(key, API_GROUP "/", sizeof(API_GROUP)) == 0;
 }
 
+static void put_part(json_t *to, const char *key, json_t *part)
+{
+    if (json_object_size(part) || json_array_size(part))
+        json_object_set(to, key, part);
+}
+
 // What field managers own of an object or a manifest.
 static json_t *owned_part(enum kind kind, const json_t *object)
 {
     const json_t *given = json_object_get(object, "metadata");
-    json_t *labels = json_object_get(given, "labels"), *spec = json_object_get(object, "spec"), *value;
-    CLEANUP_JSON json_t *part = json_pack("{s:{}}", "metadata"), *annotations = json_object();
+    json_t *spec = json_object_get(object, "spec"), *value;
+    CLEANUP_JSON json_t *part = json_pack("{s:{}}", "metadata"), *annotations = json_object(), *finalizers = json_array();
     json_t *metadata = json_object_get(part, "metadata");
     const char *key;
+    size_t i;
     json_object_foreach(json_object_get(given, "annotations"), key, value) if (!is_own(key)) json_object_set(annotations, key, value);
-    if (json_object_size(labels))
-        json_object_set(metadata, "labels", labels);
-    if (json_object_size(annotations))
-        json_object_set(metadata, "annotations", annotations);
+    json_array_foreach(json_object_get(given, "finalizers"), i, value) if (!json_is_string(value) || !is_own(json_string_value(value))) json_array_append(finalizers, value);
+    put_part(metadata, "labels", json_object_get(given, "labels"));
+    put_part(metadata, "annotations", annotations);
+    put_part(metadata, "finalizers", finalizers);
+    put_part(metadata, "ownerReferences", json_object_get(given, "ownerReferences"));
     if (json_is_object(spec))
         json_object_set(part, "spec", spec);
     return owned_normalize(kind_owned_table(kind), part);
@@ -49,13 +57,12 @@ static const json_t *applied_set(const json_t *object, const char *manager)
 static bool keeps_owners(const struct apply *apply, const struct apply_item *item, const json_t *set)
 {
     const json_t *before = applied_set(item->before, apply->manager);
-    json_t *printed = json_object_get(json_object_get(item->wanted, "metadata"), "managedFields");
-    if (!printed)
+    json_t *printed = json_object_get(json_object_get(item->wanted, "metadata"), "creationTimestamp");
+    if (!printed || !json_equal(printed, json_object_get(json_object_get(item->before, "metadata"), "creationTimestamp")))
         return before && json_equal(before, set);
     CLEANUP_JSON json_t *abandoned = before ? json_deep_copy(before) : json_object();
     owned_subtract(abandoned, set);
-    return !json_object_size(abandoned) && json_array_size(printed) &&
-           json_equal(printed, json_object_get(json_object_get(item->before, "metadata"), "managedFields"));
+    return !json_object_size(abandoned);
 }
 
 bool apply_is_settled(const struct apply *apply, const struct apply_item *item)

@@ -53,3 +53,15 @@ int record_check_update(const struct record *before, const struct record *after,
     return fields_check_immutable(kind_spec_table(after->kind), &before->spec, &after->spec, "spec", NULL,
                                   err);
 }
+
+// ---- owners
+bool owners_equal(const struct owner_list *a, const struct owner_list *b)
+{
+    return fields_equal(&given_owners_table, a, b);
+}
+
+void owners_copy(const struct owner_list *from, struct owner_list *to)
+{
+    fields_clear(&given_owners_table, to);
+    fields_copy(&given_owners_table, from, to);
+}

@@ -52,15 +52,16 @@ int record_status_from_json(struct record *record, const json_t *status, struct 
 json_t *record_meta_to_json(const struct record *record);
 int record_meta_from_store_json(struct record *record, const json_t *meta, struct error *err);
 
-// Reads "metadata" of a manifest or request: name, labels, annotations and finalizers replace the record's (of the
+// Reads "metadata" of a manifest or request: name, labels, annotations, ownerReferences and finalizers replace the record's (of the
 // finalizers the server's own, API_GROUP "/…", stay as they are); resourceVersion is put into meta.resource_version (0 if
-// absent); what the server owns (uid, generation, creationTimestamp, managedFields, ownerReferences, selfLink,
+// absent); what the server owns (uid, generation, creationTimestamp, managedFields, selfLink,
 // deletionTimestamp, deletionGracePeriodSeconds) and what does not concern a stored object (namespace, generateName) is
 // accepted and ignored so that `get -o yaml | apply` round-trips. A name that is absent leaves the record's. The annotation ANNOTATION_CREATED_BY is
 // never stored: equal to meta.created_by, or given for a new record, it is dropped; otherwise refused. Strict about
 // everything else; problems as in record_spec_from_json, but appended to `causes` (NULL allowed), so that a caller can
 // collect metadata's and spec's and word them once (fields_causes_to_error). record->meta untouched on failure.
 #define ANNOTATION_CREATED_BY "chat2shell.dev/created-by" // computed on output from meta.created_by
+#define ANNOTATION_REMOVED_AT "chat2shell.dev/removed-at" // of tombstones only; computed on output from meta.removed_at
 int record_meta_from_json(struct record *record, const json_t *metadata, json_t *causes, struct error *err);
 // ---- field management (managedFields) -----------------------------------------------------------------------------
 // What callers own of the record as an object of kind_owned_table (schemas/kinds/tables.h): without the server's own
@@ -92,6 +93,8 @@ bool text_list_has(const struct text_list *list, const char *text);
 void text_list_add(struct text_list *list, const char *text); // no duplicates
 void text_list_remove(struct text_list *list, const char *text);
 void text_list_clear(struct text_list *list);
+bool owners_equal(const struct owner_list *a, const struct owner_list *b);
+void owners_copy(const struct owner_list *from, struct owner_list *to); // what `to` had is freed
 const char *text_map_get(const struct text_map *map, const char *key);
 void text_map_set(struct text_map *map, const char *key, const char *value); // NULL removes
 
@@ -106,6 +109,6 @@ bool record_set_condition(struct record *record, const char *type, enum conditio
                           const char *reason, const char *message_format, ...) __attribute__((format(printf, 6, 7)));
 bool record_drop_condition(struct record *record, const char *type);
 // Computes the phase (printer word) from conditions and metadata, and puts it into status.phase. Words: sandbox
-// creating, running, destroying, destroyed, failed; workspace pending, approved, retained, trashed, revoked; approval pending, approved, rejected, revoked; session starting, ready, failed; exposure
-// pending, published, failed; approval rule pending, active, expired, exhausted, outside.
+// creating, running, destroying, destroyed, failed; workspace pending, approved, retained, trashed, revoked; approval pending, approved, rejected, revoked; session starting, ready, failed, ended; exposure
+// pending, published, failed, removed; approval rule pending, active, expired, exhausted, outside, removed. A tombstone's: destroyed, trashed, revoked, ended, removed.
 const char *record_compute_phase(struct record *record);

@@ -117,6 +117,11 @@ static bool is_removed(const struct record *r)
     return r->meta.removed_at.ms || (r->meta.deletion_at.ms && record_is_true(r, CONDITION_RUNTIME_REMOVED));
 }
 
+static bool is_tombstone(const struct record *r)
+{
+    return r->meta.removed_at.ms != 0;
+}
+
 static bool is_deleting(const struct record *r)
 {
     return r->meta.deletion_at.ms != 0;
@@ -145,12 +150,14 @@ struct phase_rule {
 static const struct phase_rule workspace_rules[] = {
     {"trashed", CONDITION_TRASHED, NULL},
     {"revoked", CONDITION_REVOKED, NULL},
+    {"revoked", NULL, is_tombstone},
     {"retained", CONDITION_RETAINED, NULL},
     {"approved", CONDITION_READY, NULL},
     {"pending", NULL, NULL},
 };
 static const struct phase_rule approval_rules[] = {
     {"revoked", CONDITION_REVOKED, NULL},
+    {"revoked", NULL, is_tombstone},
     {"approved", NULL, is_approved},
     {"rejected", NULL, is_rejected},
     {"pending", NULL, NULL},
@@ -160,16 +167,19 @@ static const struct phase_rule sandbox_rules[] = {
     {"running", CONDITION_READY, NULL}, {"creating", NULL, NULL},
 };
 static const struct phase_rule session_rules[] = {
+    {"ended", NULL, is_tombstone},
     {"failed", CONDITION_FAILED, NULL},
     {"ready", CONDITION_READY, NULL},
     {"starting", NULL, NULL},
 };
 static const struct phase_rule exposure_rules[] = {
+    {"removed", NULL, is_tombstone},
     {"published", CONDITION_PUBLISHED, NULL},
     {"failed", CONDITION_FAILED, NULL},
     {"pending", NULL, NULL},
 };
 static const struct phase_rule approval_rule_rules[] = {
+    {"removed", NULL, is_tombstone},
     {"expired", CONDITION_EXPIRED, NULL}, {"exhausted", CONDITION_EXHAUSTED, NULL}, {"active", CONDITION_READY, NULL},
     {"outside", NULL, is_not_ready},      {"pending", NULL, NULL},
 };

@@ -3,6 +3,7 @@
 #include "controller/base/memory.h"
 #include "controller/fields/write.h"
 #include "controller/record.h"
+#include "controller/record_names.h"
 #include "schemas/kinds/common.h"
 #include <inttypes.h>
 
@@ -35,17 +36,19 @@ static void set_annotations(json_t *object, const struct record_meta *meta)
 {
     json_t *annotations = text_map_to_json(&meta->annotations);
     json_set_text(annotations, ANNOTATION_CREATED_BY, meta->created_by);
+    set_time(annotations, ANNOTATION_REMOVED_AT, meta->removed_at);
     if (json_object_size(annotations))
         json_object_set(object, "annotations", annotations);
     json_decref(annotations);
 }
 
-static json_t *owners_to_json(const struct owner_list *owners)
+json_t *owners_to_json(const struct owner_list *owners)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < owners->count; i++) {
         json_t *owner = fields_to_json(&owner_table, &owners->items[i]);
-        json_set_text(owner, "apiVersion", API_GROUP "/" API_VERSION);
+        if (!owners->items[i].api_version)
+            json_set_text(owner, "apiVersion", API_GROUP "/" API_VERSION);
         json_array_append_new(array, owner);
     }
     return array;

@@ -4,6 +4,7 @@
 #include "controller/fields/owned.h"
 #include "controller/fields/write.h"
 #include "controller/record.h"
+#include "controller/record_names.h"
 #include "schemas/kinds/tables.h"
 #include <string.h>
 
@@ -50,6 +51,7 @@ json_t *record_owned_json(const struct record *record)
     put_part(metadata, "labels", text_map_to_json(&record->meta.labels));
     put_part(metadata, "annotations", annotations_of(&record->meta.annotations));
     put_part(metadata, "finalizers", finalizers_of(&record->meta.finalizers));
+    put_part(metadata, "ownerReferences", owners_to_json(&record->meta.owners));
     json_object_set_new(object, "metadata", metadata);
     json_object_set_new(object, "spec", record_spec_to_json(record));
     return object;

@@ -12,6 +12,7 @@
 
 #define MAP_MAX 128                        // labels, annotations
 #define FINALIZERS_MAX 32
+#define OWNERS_MAX 32
 #define OWN_PREFIX API_GROUP "/" // finalizers of the server
 #define ANNOTATIONS_MAX_BYTES (256 * 1024) // all keys and values, as Kubernetes has it
 
@@ -163,6 +164,29 @@ static void read_annotations(struct meta_reading *r, const json_t *value, const 
     if (created_by && r->meta->created_by && strcmp(created_by, r->meta->created_by) != 0)
         problems_add(&r->problems, &at, CAUSE_FORBIDDEN, "may not be changed: the server sets it");
     text_map_set(map, ANNOTATION_CREATED_BY, NULL);
+    text_map_set(map, ANNOTATION_REMOVED_AT, NULL);
+}
+
+static void report_causes(struct meta_reading *r, const json_t *causes)
+{
+    size_t i;
+    json_t *cause;
+    json_array_foreach((json_t *)causes, i, cause)
+    {
+        struct field_path at = {.name = json_get_text(cause, "field")};
+        problems_add(&r->problems, &at, json_get_text(cause, "reason"), "%s", json_get_text(cause, "message"));
+    }
+}
+
+static void read_owners(struct meta_reading *r, const json_t *value, const struct field_path *path)
+{
+    CLEANUP_JSON json_t *causes = json_array();
+    CLEANUP_JSON json_t *given = json_pack("{s:O}", "ownerReferences", value);
+    struct owner_list *owners = &r->meta->owners;
+    if (json_array_size(value) > OWNERS_MAX)
+        problems_add(&r->problems, path, CAUSE_INVALID, "must have no more than %d entries", OWNERS_MAX);
+    else if (fields_from_json(&given_owners_table, given, owners, true, "metadata", causes, NULL) < 0)
+        report_causes(r, causes);
 }
 
 static const struct {
@@ -182,7 +206,7 @@ static const struct {
     {"deletionTimestamp", read_ignored},
     {"deletionGracePeriodSeconds", read_ignored},
     {"managedFields", read_ignored},
-    {"ownerReferences", read_ignored},
+    {"ownerReferences", read_owners},
     {"selfLink", read_ignored},
 };
 
@@ -235,6 +259,7 @@ static void start_from(const struct record_meta *from, struct record_meta *to)
             CLEANUP_FREE char *text = mem_strdup(to->finalizers.items[i - 1]);
             text_list_remove(&to->finalizers, text);
         }
+    fields_clear(&given_owners_table, &to->owners);
     to->resource_version = 0;
 }
 

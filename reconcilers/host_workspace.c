@@ -48,6 +48,7 @@ void meta_take_wanted(struct record_meta *to, const struct record_meta *wanted)
         text_map_set(&to->annotations, wanted->annotations.items[i].key, wanted->annotations.items[i].value);
     for (size_t i = 0; i < wanted->finalizers.count; i++)
         text_list_add(&to->finalizers, wanted->finalizers.items[i]);
+    owners_copy(&wanted->owners, &to->owners);
     json_decref(to->managed_fields);
     to->managed_fields = json_deep_copy(wanted->managed_fields); // NULL stays NULL
 }

@@ -10,7 +10,7 @@ int tx_take_host_workspace(struct store_tx *tx, const struct store_actor *actor,
 // A new one, with what meta_take_wanted takes of `wanted` (NULL allowed).
 int tx_make_host_workspace(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,
                            const struct record_meta *wanted, struct record **ret, struct error *err);
-void meta_take_wanted(struct record_meta *to, const struct record_meta *wanted); // copies name, labels, annotations, finalizers, managedFields
+void meta_take_wanted(struct record_meta *to, const struct record_meta *wanted); // copies name, labels, annotations, finalizers, owners, managedFields
 // The pending Approval of path and mode with the same identity, or *ret = NULL. A pending one whose directory was replaced is
 // deleted: its question no longer exists.
 int tx_find_pending(struct store_tx *tx, const struct host_path *path, enum workspace_mode mode, struct record **ret, struct error *err);

@@ -40,7 +40,12 @@ int apply_check_options(const struct call *call, json_t *causes, struct error *e
     const char *manager = call->query[QUERY_FIELD_MANAGER];
     if (call->patch != PATCH_APPLY)
         return call_is_forced(call) ? refuse_option(causes, "force", CAUSE_FORBIDDEN, "Forbidden: may not be specified for non-apply patch", err) : 0;
-    return manager && *manager ? 0 : refuse_option(causes, "fieldManager", CAUSE_REQUIRED, "Required value: is required for apply patch", err);
+    if (!manager || !*manager)
+        return refuse_option(causes, "fieldManager", CAUSE_REQUIRED, "Required value: is required for apply patch", err);
+    const json_t *managed = json_object_get(json_object_get(call->body, "metadata"), "managedFields");
+    if (managed && !json_is_null(managed))
+        return error_set(err, ERROR_USAGE, "leave them out: who applies says what it owns by naming it", "metadata.managedFields must be nil");
+    return 0;
 }
 
 // ---- the configuration
@@ -66,7 +71,7 @@ static json_t *config_of(enum kind kind, const json_t *body)
     static const struct {
         const char *name;
         bool has_own; // entries of the server's own, which nobody applies
-    } parts[] = {{"labels", false}, {"annotations", true}, {"finalizers", true}};
+    } parts[] = {{"labels", false}, {"annotations", true}, {"finalizers", true}, {"ownerReferences", false}};
     const json_t *given = json_object_get(body, "metadata"), *spec = json_object_get(body, "spec");
     CLEANUP_JSON json_t *config = json_object();
     json_t *metadata = json_object();
@@ -156,7 +161,7 @@ static json_t *find_abandoned(const struct record *current, const char *manager,
 // The body with what came out of the merge in the place of what it had; the rest is there to be read and refused.
 static json_t *build_object(const json_t *body, const json_t *merged)
 {
-    static const char *const parts[] = {"labels", "annotations", "finalizers"};
+    static const char *const parts[] = {"labels", "annotations", "finalizers", "ownerReferences"};
     json_t *object = json_copy((json_t *)body), *given = json_object_get(body, "metadata");
     const json_t *from = json_object_get(merged, "metadata");
     json_object_set_new(object, "spec", json_deep_copy(json_object_get(merged, "spec")));
@@ -228,16 +233,16 @@ int apply_merge(const struct call *call, const struct record *current, struct ap
     return 0;
 }
 
+// Nobody writes down when an object was made: who states it, and it is right, gives back what the server printed of this object.
 static bool has_printed_metadata(const struct record *before, const struct call *call)
 {
-    const json_t *metadata = json_object_get(call->body, "metadata"), *given = json_object_get(metadata, "managedFields");
-    const char *version = json_get_text(metadata, "resourceVersion");
-    if (!json_array_size(before->meta.managed_fields)) // none to print: the version tells
-        return !given && version && *version;          // it was found current
-    return given && json_equal(given, before->meta.managed_fields);
+    const char *made_at = json_get_text(json_object_get(call->body, "metadata"), "creationTimestamp");
+    char text[WALL_TIME_TEXT_SIZE];
+    wall_time_format(before->meta.created_at, text);
+    return made_at && strcmp(made_at, text) == 0;
 }
 
-// What the server printed of the object as it is, managedFields and all, asks for nothing: nobody takes anything over.
+// What the server printed of the object as it is asks for nothing: nobody takes anything over.
 static bool is_as_printed(const struct record *record, const struct record *before, const struct call *call)
 {
     CLEANUP_JSON json_t *old = record_owned_json(before);

@@ -21,5 +21,9 @@ int apply_merge(const struct call *call, const struct record *current, struct ap
 // managedFields of what came out of it. before: `current`.
 void apply_own(struct record *record, const struct record *before, const struct applied *applied, const struct call *call,
                struct wall_time now);
-int apply_check_options(const struct call *call, json_t *causes, struct error *err); // fieldManager, force
+// fieldManager, force, and what a configuration may not have.
+int apply_check_options(const struct call *call, json_t *causes, struct error *err);
 bool call_is_forced(const struct call *call);
+// Somebody else made or removed the object meanwhile: an apply looks again (on the loop thread) and does what fits now. False: this
+// call is none, or has done so often enough. True: the caller lets go of the call. Any thread.
+bool apply_again(struct call *call);

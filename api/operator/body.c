@@ -203,26 +203,14 @@ static void warn_of_finalizers(struct call *call, const struct record *record, c
     }
 }
 
-static bool is_owned_alike(const struct record *record, const json_t *given)
-{
-    bool is_alike = json_array_size(given) == record->meta.owners.count;
-    for (size_t i = 0; is_alike && i < record->meta.owners.count; i++) {
-        const char *uid = json_get_text(json_array_get(given, i), "uid");
-        is_alike = uid && strcmp(uid, record->meta.owners.items[i].uid) == 0;
-    }
-    return is_alike;
-}
-
 static void warn_of_ignored(struct call *call, const struct record *record, const json_t *body)
 {
     // A patch says what it means by itself; of a list of operations only the result can be seen.
     const json_t *metadata = json_object_get(json_is_object(call->body) ? call->body : body, "metadata");
-    const json_t *finalizers = json_object_get(metadata, "finalizers"), *owners = json_object_get(metadata, "ownerReferences");
+    const json_t *finalizers = json_object_get(metadata, "finalizers");
     const char *namespace = json_get_text(metadata, "namespace");
     if (finalizers || json_is_array(call->body))
         warn_of_finalizers(call, record, finalizers);
-    if (json_is_array(owners) && !is_owned_alike(record, owners))
-        operator_warn(call, "metadata.ownerReferences: set by the server only; those given are left out");
     if (namespace && *namespace)
         operator_warn(call, "metadata.namespace: left out, because no kind of " API_GROUP " has namespaces");
 }

@@ -2,6 +2,7 @@
 #include "api/operator/internal.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
+#include "controller/ids.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -148,6 +149,18 @@ struct record *operator_resolve(struct call *call, enum kind kind)
     struct record *record = NULL;
     struct error err = ERROR_INIT;
     if (store_resolve(call->world->store, kind, call->match.name, &record, &err) == 0)
+        return record;
+    operator_fail(call, &err);
+    return NULL;
+}
+
+struct record *operator_resolve_to_read(struct call *call, enum kind kind)
+{
+    struct record *record = NULL;
+    struct error err = ERROR_INIT, ignored = ERROR_INIT;
+    const char *text = call->match.name;
+    if (store_resolve(call->world->store, kind, text, &record, &err) == 0 ||
+        (err.code == ERROR_NOT_FOUND && id_is_of(kind, text) && store_get_uid(call->world->store, kind, text, &record, &ignored) == 0))
         return record;
     operator_fail(call, &err);
     return NULL;

@@ -28,7 +28,8 @@ static void create_free(struct create *create)
 
 static void fail(struct create *create, const struct error *err)
 {
-    operator_fail_with(create->call, err, create->causes);
+    if (err->code != ERROR_EXISTS || !apply_again(create->call))
+        operator_fail_with(create->call, err, create->causes);
     create_free(create);
 }
 

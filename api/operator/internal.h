@@ -107,6 +107,7 @@ struct call {
     bool is_dry_run, is_lenient; // lenient: unknown fields are dropped; repeated ones count as they stand last
     bool is_warning;             // and the client is told so
     json_t *warnings;            // array of texts; NULL = none
+    unsigned applies; // how often an apply began again
     // A call that waits (operator_wait_on_loop): loop thread only
     void (*start)(struct call *call);
     void (*cancel)(struct call *call);
@@ -141,6 +142,8 @@ void operator_warn(struct call *call, const char *format, ...) __attribute__((fo
 void operator_answer_record(struct call *call, int status, const struct record *record);
 // The live record that the path names; on failure the call is answered and NULL returned.
 struct record *operator_resolve(struct call *call, enum kind kind);
+// The same for reading: a whole uid finds a removed record, too, for as long as that is kept.
+struct record *operator_resolve_to_read(struct call *call, enum kind kind);
 
 // ---- call_body.c
 // ----------------------------------------------------------------------------------------------------

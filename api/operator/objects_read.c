@@ -8,7 +8,7 @@ void objects_list(struct call *call)
 
 void objects_get(struct call *call)
 {
-    CLEANUP_RECORD struct record *record = operator_resolve(call, call->match.kind);
+    CLEANUP_RECORD struct record *record = operator_resolve_to_read(call, call->match.kind);
     if (record)
         operator_answer_record(call, 200, record);
 }

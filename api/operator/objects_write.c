@@ -5,6 +5,8 @@
 #include "controller/base/memory.h"
 #include <string.h>
 
+#define APPLY_AGAIN_MAX 4
+
 void objects_replace(struct call *call)
 {
     CLEANUP_RECORD struct record *record = operator_resolve(call, call->match.kind);
@@ -26,11 +28,26 @@ static void apply(struct call *call)
         record = NULL;
     }
     if (record)
-        update_start(call, record, UPDATE_APPLY);
+        (call->applies ? update_start_late : update_start)(call, record, UPDATE_APPLY);
     else if (err.code == ERROR_NOT_FOUND)
         create_start(call, call->match.name);
     else
         operator_fail(call, &err);
+}
+
+static void look_again(void *arg)
+{
+    apply(arg);
+}
+
+bool apply_again(struct call *call)
+{
+    bool is_apply = call->match.route->body == BODY_PATCH && call->patch == PATCH_APPLY;
+    if (!is_apply || call->applies >= APPLY_AGAIN_MAX)
+        return false;
+    call->applies++;
+    loop_post(call->world->loop, look_again, call);
+    return true;
 }
 
 void objects_patch(struct call *call)

@@ -11,7 +11,9 @@
 //   GET    /PLURAL?watch=true          a stream of {"type": "ADDED|MODIFIED|DELETED|BOOKMARK|ERROR", "object"} lines, from resourceVersion
 //                                      on, or behind the state as it is (none, or 0, or sendInitialEvents); the same selectors: an object
 //                                      that stops fitting is DELETED. allowWatchBookmarks, timeoutSeconds. 410 Expired: list again
-//   GET    /PLURAL/NAME                NAME may be a name, a uid, or a unique prefix (8 characters or more) of a uid
+//   GET    /PLURAL/NAME                NAME may be a name, a uid, or a unique prefix (8 characters or more) of a uid. By its whole
+//                                      uid a removed record is read, too, for 30 days: its last image, with deletionTimestamp and the
+//                                      annotation chat2shell.dev/removed-at; every other request for it is 404
 //   POST   /PLURAL                     creates (201); metadata.generateName makes a name
 //   PUT    /PLURAL/NAME                replaces spec, labels, annotations and finalizers (the server's own, chat2shell.dev/…, stay);
 //                                      metadata.name must be there; metadata.resourceVersion and metadata.uid must be current if given

@@ -50,11 +50,13 @@ int64_t event_id_of_name(const char *name)
     return dot && !errno && end != dot + 1 && !*end && id > 0 ? id : 0;
 }
 
-json_t *namespace_image(void)
+json_t *namespace_image(struct wall_time made_at)
 {
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:{s:s}}, s:{s:[]}, s:{s:s}}", "kind", "Namespace",
+    char made[WALL_TIME_TEXT_SIZE];
+    wall_time_format(made_at, made);
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:s, s:{s:s}}, s:{s:[]}, s:{s:s}}", "kind", "Namespace",
                      "apiVersion", "v1", "metadata", "name", EVENTS_NAMESPACE, "uid", "namespace_default",
-                     "resourceVersion", "1", "labels", "kubernetes.io/metadata.name", EVENTS_NAMESPACE,
+                     "resourceVersion", "1", "creationTimestamp", made, "labels", "kubernetes.io/metadata.name", EVENTS_NAMESPACE,
                      "spec", "finalizers", "status", "phase", "Active");
 }
 

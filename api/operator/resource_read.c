@@ -34,11 +34,11 @@ static int page_of_events(struct store *store, const struct resource_page_reques
     return 0;
 }
 
-static int page_of_namespaces(const struct resource_page_request *request, struct store_page *ret)
+static int page_of_namespaces(struct store *store, const struct resource_page_request *request, struct store_page *ret)
 {
     struct store_page page = {.revision = 1, .rest = request->must_count ? 0 : -1};
     if (!request->after && request->limit)
-        add_item(&page, 1, namespace_image());
+        add_item(&page, 1, namespace_image(store_created_at(store)));
     *ret = page;
     return 0;
 }
@@ -49,7 +49,7 @@ int resource_read_page(struct store *store, const struct resource *resource,
     if (resource->feed == FEED_EVENTS)
         return page_of_events(store, request, ret, err);
     if (resource->feed == FEED_NONE)
-        return page_of_namespaces(request, ret);
+        return page_of_namespaces(store, request, ret);
     const struct store_page_request of_store = {.kind = resource->record_kind,
                                                 .revision = request->revision,
                                                 .after = request->after,
@@ -155,7 +155,7 @@ int resource_get(struct store *store, const struct resource *resource, const cha
 {
     struct store_event_row *row = NULL;
     if (resource->feed == FEED_NONE && strcmp(name, EVENTS_NAMESPACE) == 0) {
-        *ret = namespace_image();
+        *ret = namespace_image(store_created_at(store));
         return 0;
     }
     if (resource->feed == FEED_EVENTS && store_get_event(store, event_id_of_name(name), &row, err) == 0) {

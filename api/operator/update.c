@@ -27,7 +27,10 @@ void update_finish(struct update *update)
 
 void update_fail(struct update *update, const struct error *err)
 {
-    operator_fail_with(update->call, err, update->causes);
+    struct call *call = update->call;
+    call->cancel = NULL; // it has nothing to cancel any more
+    if (err->code != ERROR_NOT_FOUND || !apply_again(call))
+        operator_fail_with(call, err, update->causes);
     update_free(update);
 }
 
@@ -211,7 +214,7 @@ static void cancel(struct call *call)
     decision_cancel(call->state);
 }
 
-void update_start(struct call *call, const struct record *record, enum update_form form)
+static struct update *update_new(struct call *call, const struct record *record, enum update_form form)
 {
     struct update *update = mem_alloc(sizeof(*update));
     *update = (struct update){.call = call,
@@ -219,6 +222,16 @@ void update_start(struct call *call, const struct record *record, enum update_fo
                               .uid = mem_strdup(record->meta.uid),
                               .form = form,
                               .causes = json_array()};
-    call->state = update;
+    return update;
+}
+
+void update_start(struct call *call, const struct record *record, enum update_form form)
+{
+    call->state = update_new(call, record, form);
     operator_wait_on_loop(call, start_on_loop, cancel);
+}
+
+void update_start_late(struct call *call, const struct record *record, enum update_form form)
+{
+    update_run(update_new(call, record, form));
 }

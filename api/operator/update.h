@@ -22,6 +22,8 @@ struct update {
 };
 // Takes the call, in its handler. `record` is the one that is stored now.
 void update_start(struct call *call, const struct record *record, enum update_form form);
+// The same on the loop thread, for a call that is under way: of a kind that nothing is decided about, since nobody could cancel that.
+void update_start_late(struct call *call, const struct record *record, enum update_form form);
 void update_run(struct update *update);                           // loop thread: once more, or the first time
 void update_finish(struct update *update);                        // loop thread: answers with update->record
 void update_fail(struct update *update, const struct error *err); // loop thread

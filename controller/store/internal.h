@@ -192,6 +192,7 @@ struct store {
     struct clock *clock;
     char *path; // of the database
     char instance[33];
+    struct wall_time created_at;
     int dir_fd, lock_fd;
     int64_t feed_keep_ms, feed_keep_rows;
     struct disk disk;

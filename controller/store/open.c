@@ -60,6 +60,8 @@ static int load(struct store *store, struct error *err)
     if (!stmt || sql_next(&store->writer.sql, stmt, err) <= 0)
         return stmt ? error_set(err, ERROR_CORRUPT, "restore a backup", "the database has no identity") : -1;
     snprintf(store->instance, sizeof(store->instance), "%s", sql_text(stmt, 0));
+    if (wall_time_parse(sql_text(stmt, 1), &store->created_at) < 0)
+        store->created_at = clock_wall(store->clock);
     atomic_init(&store->revision, newest ? newest : 1); // "0" means "any" to Kubernetes clients
     return activity_load(store, err);
 }
@@ -104,6 +106,11 @@ void store_close(struct store *store)
         return;
     writer_stop(store);
     destroy(store);
+}
+
+struct wall_time store_created_at(const struct store *store)
+{
+    return store->created_at;
 }
 
 const char *store_instance(const struct store *store)

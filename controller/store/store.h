@@ -198,6 +198,7 @@ bool store_wait_cancel(struct store_waiter *waiter);
 
 // The random name that this store got when it was made: 32 hex digits, the same for its whole life.
 const char *store_instance(const struct store *store);
+struct wall_time store_created_at(const struct store *store); // when it was made
 
 // ---- upkeep (the manager calls it every minute) -------------------------------------------------------------------
 // Trims the feed, drops tombstones and their activity after 30 days, old events; reports free space.

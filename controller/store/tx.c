@@ -201,15 +201,6 @@ static bool text_maps_equal(const struct text_map *a, const struct text_map *b)
     return is_equal;
 }
 
-static bool owners_equal(const struct owner_list *a, const struct owner_list *b)
-{
-    bool is_equal = a->count == b->count;
-    for (size_t i = 0; is_equal && i < a->count; i++)
-        is_equal = strcmp(a->items[i].uid, b->items[i].uid) == 0 && strcmp(a->items[i].name, b->items[i].name) == 0 &&
-                   strcmp(a->items[i].kind, b->items[i].kind) == 0;
-    return is_equal;
-}
-
 static bool meta_equals(const struct record_meta *a, const struct record_meta *b)
 {
     return text_lists_equal(&a->finalizers, &b->finalizers) && text_maps_equal(&a->labels, &b->labels) &&

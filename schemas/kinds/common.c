@@ -21,14 +21,48 @@ static const struct field condition_fields[] = {
 const struct field_table condition_table =
     FIELD_TABLE(struct condition, condition_fields, "One aspect of the object's observed state.");
 
-static const struct field owner_fields[] = {
-    FIELD(struct owner_reference, kind, "kind", FIELD_TEXT, "Kind of the owner.", .is_required = true),
-    FIELD(struct owner_reference, name, "name", FIELD_TEXT, "Name of the owner.", .is_required = true),
-    FIELD(struct owner_reference, uid, "uid", FIELD_TEXT,
-          "Uid of the owner; the reference never follows the name to another one.", .is_required = true),
+static const char *check_boolean(const void *value)
+{
+    return json_is_boolean(*(json_t *const *)value) ? NULL : "must be true or false";
+}
+
+// The store leaves the version out where it is this API's own; a client has to say which one it means.
+#define OWNER_ROWS(has_version)                                                                                             \
+    {                                                                                                                       \
+        FIELD(struct owner_reference, api_version, "apiVersion", FIELD_TEXT, "Group and version of the owner.", .max = 253, \
+              .check = check_plain_text, .is_required = (has_version)),                                                     \
+            FIELD(struct owner_reference, kind, "kind", FIELD_TEXT, "Kind of the owner.", .max = 253,                       \
+                  .check = check_plain_text, .is_required = true),                                                          \
+            FIELD(struct owner_reference, name, "name", FIELD_TEXT, "Name of the owner.", .max = 253,                       \
+                  .check = check_plain_text, .is_required = true),                                                          \
+            FIELD(struct owner_reference, uid, "uid", FIELD_TEXT,                                                           \
+                  "Uid of the owner; the reference never follows the name to another one.", .max = 253,                     \
+                  .check = check_plain_text, .is_required = true),                                                          \
+            FIELD(struct owner_reference, controller, "controller", FIELD_JSON,                                             \
+                  "Whether the owner is what manages this object; at most one is.", .check = check_boolean),                \
+            FIELD(struct owner_reference, blocks, "blockOwnerDeletion", FIELD_JSON,                                         \
+                  "Kept for clients, without effect.", .check = check_boolean),                                             \
+    }
+static const struct field owner_fields[] = OWNER_ROWS(false);
+static const struct field given_owner_fields[] = OWNER_ROWS(true);
+const struct field_table owner_table = FIELD_TABLE(struct owner_reference, owner_fields, "An object that this one belongs to.");
+static const struct field_table given_owner_table =
+    FIELD_TABLE(struct owner_reference, given_owner_fields, "An object that this one belongs to.");
+
+static int check_owners(const void *value, struct error *err)
+{
+    const struct owner_list *owners = value;
+    size_t managers = 0;
+    for (size_t i = 0; i < owners->count; i++)
+        managers += json_is_true(owners->items[i].controller);
+    return managers <= 1 ? 0 : error_set(err, ERROR_INVALID, NULL, "ownerReferences: only one of them may have `controller` set to true");
+}
+
+static const struct field given_owners_fields[] = {
+    {.name = "ownerReferences", .type = FIELD_LIST, .doc = "Objects that this one belongs to.", .fields = &given_owner_table, .key = "uid"},
 };
-const struct field_table owner_table =
-    FIELD_TABLE(struct owner_reference, owner_fields, "A record that this one belongs to.");
+const struct field_table given_owners_table =
+    FIELD_TABLE(struct owner_list, given_owners_fields, "What a client says of an object's owners.", .check = check_owners);
 
 const char *check_record_name(const void *value)
 {

@@ -154,8 +154,10 @@ struct approval_rule_status {
 };
 
 // ---- Record -------------------------------------------------------------------------------------------------
-struct owner_reference {
+struct owner_reference {          // list-map key: uid. Kept for clients: nothing here acts on them
+    char *api_version;            // NULL = this API's
     char *kind, *name, *uid;
+    json_t *controller, *blocks;  // true, false or NULL; JSON "controller", "blockOwnerDeletion"
 };
 struct owner_list {
     struct owner_reference *items;

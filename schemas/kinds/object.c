@@ -8,6 +8,8 @@ static const struct field owner_reference_fields[] = {
     {.name = "kind", .type = FIELD_TEXT, .doc = "Kind of the owner."},
     {.name = "name", .type = FIELD_TEXT, .doc = "Name of the owner."},
     {.name = "uid", .type = FIELD_TEXT, .doc = "Uid of the owner."},
+    {.name = "controller", .type = FIELD_JSON, .doc = "Whether the owner is what manages this object."},
+    {.name = "blockOwnerDeletion", .type = FIELD_JSON, .doc = "Kept for clients, without effect."},
 };
 static const struct field_table owner_reference_table =
     FIELD_TABLE(struct owner_reference, owner_reference_fields, "A record that this one belongs to.");

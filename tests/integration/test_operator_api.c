@@ -366,6 +366,10 @@ static void what_get_printed_can_be_applied_again(void **state)
     json_decref(POST(KINDS "/sandboxes", "{\"metadata\": {\"name\": \"dev\"}}", 201));
     wait_for_phase(api, KINDS "/sandboxes/dev", "running");
     CLEANUP_JSON json_t *read = GET(KINDS "/sandboxes/dev", 200);
+    CLEANUP_FREE char *managed = json_to_text(read);
+    CLEANUP_JSON json_t *refused = APPLY(KINDS "/sandboxes/dev", managed, 400);
+    assert_status(refused, "BadRequest", "metadata.managedFields must be nil");
+    json_object_del(json_object_get(read, "metadata"), "managedFields"); // which kubectl leaves out when it prints
     CLEANUP_FREE char *text = json_to_text(read);
     CLEANUP_JSON json_t *applied = APPLY(KINDS "/sandboxes/dev", text, 200);
     assert_string_equal(at(meta(applied), "resourceVersion", NULL), at(meta(read), "resourceVersion", NULL));

@@ -84,7 +84,7 @@ static struct record *full_record(enum kind kind)
                                       "29T18:14:59Z\",\"createdBy\":\"mcp\","
                                       "\"finalizers\":[\"chat2shell.dev/"
                                       "runtime\"],\"labels\":{\"a\":\"b\"},\"annotations\":{\"x/y\":\"z\"},"
-                                      "\"owners\":[{\"kind\":\"Sandbox\",\"name\":\"b\",\"uid\":\"sbx_b\"}],"
+                                      "\"owners\":[{\"apiVersion\":\"chat2shell.dev/v1\",\"kind\":\"Sandbox\",\"name\":\"b\",\"uid\":\"sbx_b\"}],"
                                       "\"managedFields\":[{\"manager\":\"m\"}]}");
     assert_ok(record_meta_from_store_json(record, meta, &err));
     CLEANUP_JSON json_t *again = record_meta_to_json(record);
@@ -135,8 +135,8 @@ static void the_api_object_has_kubernetes_metadata(void **state)
               "\"creationTimestamp\":\"2026-11-29T18:12:59Z\","
               "\"deletionTimestamp\":\"2026-11-29T18:13:59Z\",\"labels\":{\"a\":\"b\"},"
               "\"annotations\":{\"x/y\":\"z\",\"chat2shell.dev/"
-              "created-by\":\"mcp\"},\"finalizers\":[\"chat2shell.dev/runtime\"],"
-              "\"ownerReferences\":[{\"apiVersion\":\"chat2shell.dev/"
+              "created-by\":\"mcp\",\"chat2shell.dev/removed-at\":\"2026-11-29T18:14:59Z\"},"
+              "\"finalizers\":[\"chat2shell.dev/runtime\"],\"ownerReferences\":[{\"apiVersion\":\"chat2shell.dev/"
               "v1\",\"kind\":\"Sandbox\",\"name\":\"b\",\"uid\":\"sbx_b\"}],"
               "\"managedFields\":[{\"manager\":\"m\"}]}");
     assert_same(json_object_get(object, "metadata"), wanted);
@@ -406,7 +406,8 @@ static void a_change_moves_its_fields_and_a_removal_leaves_them_to_nobody(void *
     text_map_set(&second->meta.annotations, "n", "v");
     record_touch_managed(second, first, "b", (struct wall_time){1000000001000});
     CLEANUP_JSON json_t *of_a =
-        parse("{\"f:metadata\":{\"f:annotations\":{\"f:x/y\":{}},\"f:labels\":{\"f:a\":{}}},"
+        parse("{\"f:metadata\":{\"f:annotations\":{\"f:x/y\":{}},\"f:labels\":{\"f:a\":{}},\"f:ownerReferences\":{"
+              "\"k:{\\\"uid\\\":\\\"sbx_b\\\"}\":{\".\":{},\"f:apiVersion\":{},\"f:kind\":{},\"f:name\":{},\"f:uid\":{}}}},"
               "\"f:spec\":{\"f:mode\":{},\"f:path\":{},\"f:requester\":{},\"f:shownResourceVersion\":{}}}");
     CLEANUP_JSON json_t *of_b =
         parse("{\"f:metadata\":{\"f:annotations\":{\"f:n\":{}}},\"f:spec\":{\"f:decision\":{}}}");

@@ -1,0 +1,204 @@
+// How objects of the operator API begin and end: races of the first applies, tombstones, owners, and what deleting means for each kind
+// in every way of asking for it.
+#include "controller/base/memory.h"
+#include "tests/support/api_rig.h"
+#include "tests/support/http_client.h"
+#include "controller/base/socket.h"
+#include <string.h>
+#include <sys/stat.h>
+
+#define WORKSPACES API_KINDS "/workspaces"
+#define ASK(method, path, type, body, expected) api_call(api, method, path, type, body, expected)
+#define GET(path, expected) ASK("GET", path, NULL, "", expected)
+#define POST(path, body, expected) ASK("POST", path, API_JSON, body, expected)
+#define MERGE(path, body, expected) ASK("PATCH", path, API_MERGE, body, expected)
+#define APPLY(path, body, expected) ASK("PATCH", path, API_APPLY, body, expected)
+
+// ---- tombstones
+// --------------------------------------------------------------------------------------------------------------
+static void a_removed_object_is_read_by_its_whole_uid_only(void **state)
+{
+    struct api_rig *api = *state;
+    CLEANUP_JSON json_t *made = POST(WORKSPACES, "{\"metadata\": {\"name\": \"w\", \"labels\": {\"a\": \"b\"}}}", 201);
+    const char *uid = api_text(made, "metadata/uid");
+    CLEANUP_FREE char *by_uid = mem_format(WORKSPACES "/%s", uid), *status = mem_format("%s/status", by_uid);
+    CLEANUP_FREE char *by_prefix = mem_format(WORKSPACES "/%.12s", uid);
+    json_decref(ASK("DELETE", WORKSPACES "/w", NULL, "", 200));
+    world_settle(api->fixture);
+    json_decref(GET(WORKSPACES "/w", 404));
+    json_decref(GET(by_prefix, 404));
+    CLEANUP_JSON json_t *tombstone = GET(by_uid, 200);
+    assert_string_equal(api_text(tombstone, "metadata/name"), "w");
+    assert_string_equal(api_text(tombstone, "metadata/labels/a"), "b");
+    assert_string_equal(api_text(tombstone, "status/phase"), "trashed");
+    assert_true(*api_text(tombstone, "metadata/deletionTimestamp"));
+    assert_non_null(json_get_text(api_at(tombstone, "metadata/annotations"), ANNOTATION_REMOVED_AT));
+    assert_null(api_at(tombstone, "metadata/finalizers"));
+    json_decref(GET(status, 200));
+    CLEANUP_JSON json_t *list = GET(WORKSPACES, 200);
+    assert_int_equal(json_array_size(api_at(list, "items")), 0);
+}
+
+static void a_tombstone_is_written_by_nobody_and_holds_no_name(void **state)
+{
+    struct api_rig *api = *state;
+    CLEANUP_JSON json_t *made = POST(WORKSPACES, "{\"metadata\": {\"name\": \"w\"}}", 201);
+    CLEANUP_FREE char *by_uid = mem_format(WORKSPACES "/%s", api_text(made, "metadata/uid"));
+    json_decref(ASK("DELETE", WORKSPACES "/w", NULL, "", 200));
+    world_settle(api->fixture);
+    json_decref(MERGE(by_uid, "{\"metadata\": {\"labels\": {\"a\": \"b\"}}}", 404));
+    json_decref(ASK("PUT", by_uid, API_JSON, "{\"metadata\": {\"name\": \"w\"}}", 404));
+    json_decref(ASK("DELETE", by_uid, NULL, "", 404));
+    CLEANUP_JSON json_t *next = POST(WORKSPACES, "{\"metadata\": {\"name\": \"w\"}}", 201);
+    CLEANUP_JSON json_t *old = GET(by_uid, 200);
+    assert_string_not_equal(api_text(next, "metadata/uid"), api_text(old, "metadata/uid"));
+}
+
+static void a_tombstone_that_is_too_old_is_gone(void **state)
+{
+    struct api_rig *api = *state;
+    struct error err = ERROR_INIT;
+    CLEANUP_JSON json_t *made = POST(WORKSPACES, "{\"metadata\": {\"name\": \"w\"}}", 201);
+    CLEANUP_FREE char *by_uid = mem_format(WORKSPACES "/%s", api_text(made, "metadata/uid"));
+    json_decref(ASK("DELETE", WORKSPACES "/w", NULL, "", 200));
+    world_settle(api->fixture);
+    clock_advance(api->fixture->world.clock, TOMBSTONE_KEEP_MS + 1000);
+    assert_ok(store_upkeep(api->fixture->world.store, &err));
+    CLEANUP_JSON json_t *gone = GET(by_uid, 404);
+    api_assert_status(gone, "NotFound", "there is no workspace");
+}
+
+// ---- first applies
+// -----------------------------------------------------------------------------------------------------------------
+#define RACERS 12
+
+static void send_apply(int fd, const char *manager, const char *path, const char *body)
+{
+    CLEANUP_FREE char *text = mem_format("PATCH %s?fieldManager=%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: " API_APPLY
+                                         "\r\nContent-Length: %zu\r\n\r\n%s", path, manager, strlen(body), body);
+    http_client_send_text(fd, text);
+}
+
+static void first_applies_at_once_make_one_object_that_all_of_them_own(void **state)
+{
+    struct api_rig *api = *state;
+    struct error err = ERROR_INIT;
+    CLEANUP_FREE char *socket = mem_format("%s/" OPERATOR_SOCKET_NAME, api->fixture->config.state_dir);
+    for (int round = 0; round < 20; round++) {
+        int fds[RACERS], made = 0;
+        CLEANUP_FREE char *path = mem_format(WORKSPACES "/race%d", round);
+        for (int i = 0; i < RACERS; i++)
+            assert_ok(fds[i] = socket_connect_path(socket, SOCK_STREAM, &err));
+        for (int i = 0; i < RACERS; i++) {
+            CLEANUP_FREE char *manager = mem_format("m%d", i);
+            CLEANUP_FREE char *body = mem_format("{\"metadata\": {\"labels\": {\"l%d\": \"1\", \"all\": \"1\"}}}", i);
+            send_apply(fds[i], manager, path, body);
+        }
+        for (int i = 0; i < RACERS; i++) {
+            struct http_answer answer;
+            http_client_read(fds[i], &answer, 20000);
+            if (answer.status != 200 && answer.status != 201)
+                fail_msg("an apply was answered %d: %s", answer.status, answer.body);
+            made += answer.status == 201;
+            http_answer_clear(&answer);
+            close(fds[i]);
+        }
+        assert_int_equal(made, 1);
+        CLEANUP_JSON json_t *object = GET(path, 200);
+        assert_int_equal(json_object_size(api_at(object, "metadata/labels")), RACERS + 1);
+        assert_int_equal(json_array_size(api_at(object, "metadata/managedFields")), RACERS);
+    }
+}
+
+// ---- owners
+// ------------------------------------------------------------------------------------------------------------------------
+#define OWNER(version, kind, uid, more)                                                                                       \
+    "{\"apiVersion\": \"" version "\", \"kind\": \"" kind "\", \"name\": \"o\", \"uid\": \"" uid "\"" more "}"
+#define OWNERS(list) "{\"metadata\": {\"name\": \"w\", \"ownerReferences\": [" list "]}}"
+
+static void owner_references_come_back_as_a_client_gave_them(void **state)
+{
+    struct api_rig *api = *state;
+    const char *body = OWNERS(OWNER("apps/v1", "Deployment", "u1", ", \"controller\": true, \"blockOwnerDeletion\": false") ", " OWNER("chat2shell.dev/v1", "Sandbox", "sbx_1", ""));
+    CLEANUP_JSON json_t *given = json_loads(body, 0, NULL);
+    CLEANUP_JSON json_t *made = POST(WORKSPACES, body, 201);
+    assert_string_equal(api->warning, "");
+    assert_true(json_equal(api_at(made, "metadata/ownerReferences"), api_at(given, "metadata/ownerReferences")));
+    world_settle(api->fixture);
+    CLEANUP_JSON json_t *read = GET(WORKSPACES "/w", 200);
+    assert_true(json_equal(api_at(read, "metadata/ownerReferences"), api_at(given, "metadata/ownerReferences")));
+    CLEANUP_JSON json_t *same = ASK("PUT", WORKSPACES "/w", API_JSON, body, 200);
+    assert_string_equal(api_text(same, "metadata/resourceVersion"), api_text(read, "metadata/resourceVersion"));
+    CLEANUP_JSON json_t *none = MERGE(WORKSPACES "/w", "{\"metadata\": {\"ownerReferences\": null}}", 200);
+    assert_null(api_at(none, "metadata/ownerReferences"));
+}
+
+static void appliers_own_the_owner_references_that_they_name(void **state)
+{
+    struct api_rig *api = *state;
+    json_decref(APPLY(WORKSPACES "/w?fieldManager=one", OWNERS(OWNER("a/v1", "A", "u1", "")), 201));
+    CLEANUP_JSON json_t *both = APPLY(WORKSPACES "/w?fieldManager=two", OWNERS(OWNER("b/v1", "B", "u2", "")), 200);
+    assert_int_equal(json_array_size(api_at(both, "metadata/ownerReferences")), 2);
+    CLEANUP_JSON json_t *conflict = APPLY(WORKSPACES "/w?fieldManager=two", OWNERS(OWNER("c/v1", "A", "u1", "")), 409);
+    api_assert_status(conflict, "Conflict", ".metadata.ownerReferences");
+    CLEANUP_JSON json_t *left = APPLY(WORKSPACES "/w?fieldManager=one", "{}", 200);
+    assert_int_equal(json_array_size(api_at(left, "metadata/ownerReferences")), 1);
+    assert_string_equal(api_text(left, "metadata/ownerReferences/0/uid"), "u2");
+}
+
+static void owner_references_are_checked(void **state)
+{
+    struct api_rig *api = *state;
+    CLEANUP_JSON json_t *missing = POST(WORKSPACES, OWNERS("{\"kind\": \"A\", \"name\": \"o\", \"uid\": \"u\"}"), 422);
+    assert_true(api_has_cause(missing, "metadata.ownerReferences[0].apiVersion", "FieldValueRequired"));
+    CLEANUP_JSON json_t *word = POST(WORKSPACES, OWNERS(OWNER("a/v1", "A", "u", ", \"controller\": \"yes\"")), 422);
+    assert_true(api_has_cause(word, "metadata.ownerReferences[0].controller", "FieldValueInvalid"));
+    CLEANUP_JSON json_t *unknown = POST(WORKSPACES, OWNERS(OWNER("a/v1", "A", "u", ", \"colour\": 1")), 400);
+    api_assert_status(unknown, "BadRequest", "metadata.ownerReferences[0].colour");
+    CLEANUP_JSON json_t *two = POST(WORKSPACES, OWNERS(OWNER("a/v1", "A", "u", ", \"controller\": true") ", " OWNER("a/v1", "A", "v", ", \"controller\": true")), 422);
+    api_assert_status(two, "Invalid", "controller");
+    CLEANUP_JSON json_t *twice = POST(WORKSPACES, OWNERS(OWNER("a/v1", "A", "u", "") ", " OWNER("a/v1", "B", "u", "")), 422);
+    api_assert_status(twice, "Invalid", "ownerReferences");
+    CLEANUP_JSON json_t *list = GET(WORKSPACES, 200);
+    assert_int_equal(json_array_size(api_at(list, "items")), 0);
+}
+
+static void an_owner_that_goes_takes_nothing_along(void **state)
+{
+    struct api_rig *api = *state;
+    CLEANUP_JSON json_t *owner = POST(WORKSPACES, "{\"metadata\": {\"name\": \"owner\"}}", 201);
+    CLEANUP_FREE char *body = mem_format(OWNERS(OWNER("chat2shell.dev/v1", "Workspace", "%s", "")), api_text(owner, "metadata/uid"));
+    json_decref(POST(WORKSPACES, body, 201));
+    json_decref(ASK("DELETE", WORKSPACES "/owner", API_JSON, "{\"propagationPolicy\": \"Foreground\"}", 200));
+    world_settle(api->fixture);
+    json_decref(GET(WORKSPACES "/owner", 404));
+    CLEANUP_JSON json_t *kept = GET(WORKSPACES "/w", 200);
+    assert_null(api_at(kept, "metadata/deletionTimestamp"));
+}
+
+static void the_namespace_has_an_age(void **state)
+{
+    struct api_rig *api = *state;
+    CLEANUP_JSON json_t *one = GET("/api/v1/namespaces/default", 200);
+    CLEANUP_JSON json_t *list = GET("/api/v1/namespaces", 200);
+    assert_int_equal(strlen(api_text(one, "metadata/creationTimestamp")), strlen("2026-11-29T18:12:59Z"));
+    assert_true(json_equal(api_at(list, "items/0"), one));
+}
+
+#define API_TEST(name) cmocka_unit_test_setup_teardown(name, api_rig_setup, api_rig_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        API_TEST(a_removed_object_is_read_by_its_whole_uid_only),
+        API_TEST(a_tombstone_is_written_by_nobody_and_holds_no_name),
+        API_TEST(a_tombstone_that_is_too_old_is_gone),
+        API_TEST(first_applies_at_once_make_one_object_that_all_of_them_own),
+        API_TEST(owner_references_come_back_as_a_client_gave_them),
+        API_TEST(appliers_own_the_owner_references_that_they_name),
+        API_TEST(owner_references_are_checked),
+        API_TEST(an_owner_that_goes_takes_nothing_along),
+        API_TEST(the_namespace_has_an_age),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
