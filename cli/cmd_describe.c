@@ -1,4 +1,5 @@
 // describe: one object in words: its fields, its conditions, what happened to it.
+#include "cli/get.h"
 #include "cli/objects.h"
 #include "cli/printers/print.h"
 #include "controller/base/cleanup.h"
@@ -8,6 +9,14 @@
 #include <string.h>
 
 #define BLOCK_MAX_BYTES (1024 * 1024)
+#define EVENTS "/api/v1/namespaces/default/events"
+
+struct describing {
+    struct invocation *in;
+    const struct rest *rest;
+    bool shows_events;
+    size_t printed;
+};
 
 static void print_label(const char *label)
 {
@@ -120,28 +129,105 @@ static void print_events(const json_t *list)
     print_rows("Events:", &table);
 }
 
-static int run(struct invocation *in, struct error *err)
+// What an object has beside the usual parts, as Events do.
+static void print_others(const json_t *object)
 {
-    const struct rest *rest = invocation_rest(in, err);
-    const struct kind_info *info = rest ? object_kind(in->arguments[0], err) : NULL;
-    CLEANUP_JSON json_t *object = NULL, *events = NULL;
-    if (!info || object_get(rest, info, in->arguments[1], &object, err) < 0)
-        return -1;
+    static const char *const usual[] = {"apiVersion", "kind", "metadata", "spec", "status"};
+    CLEANUP_JSON json_t *others = json_copy((json_t *)object);
+    for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+        json_object_del(others, usual[i]);
+    if (json_object_size(others))
+        print_block("Fields:", others);
+}
+
+static int describe(struct describing *describing, const struct kind_info *info, const json_t *object, struct error *err)
+{
+    CLEANUP_JSON json_t *events = NULL;
     CLEANUP_FREE char *uid = http_escape(object_uid(object));
-    CLEANUP_FREE char *path = mem_format("/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid%%3D%s", uid);
-    if (rest_get(rest, path, &events, err) < 0)
+    CLEANUP_FREE char *path = mem_format("%s?fieldSelector=involvedObject.uid%%3D%s", EVENTS, uid);
+    bool has_events = describing->shows_events && info != &events_info;
+    if (has_events && rest_get(describing->rest, path, &events, err) < 0)
         return -1;
+    fputs(describing->printed++ ? "\n\n" : "", stdout);
     print_head(object);
     if (json_object_size(json_object_get(object, "spec")))
         print_block("Spec:", json_object_get(object, "spec"));
+    print_others(object);
     print_status(json_object_get(object, "status"));
-    print_conditions(json_object_get(json_object_get(object, "status"), "conditions"));
-    print_events(events);
+    if (info != &events_info)
+        print_conditions(json_object_get(json_object_get(object, "status"), "conditions"));
+    if (has_events)
+        print_events(events);
     return 0;
 }
 
-static const struct example examples[] = {{"chat2shell describe sandbox dev", "why it is as it is"}};
+static int describe_items(struct describing *describing, const struct kind_info *info, const json_t *list, const char *prefix, struct error *err)
+{
+    const json_t *items = json_object_get(list, "items");
+    for (size_t i = 0; i < json_array_size(items); i++) {
+        CLEANUP_JSON json_t *item = json_copy(json_array_get(items, i));
+        json_set_text(item, "kind", info->name); // the items of a list come without
+        if (strncmp(object_name(item), prefix, strlen(prefix)) == 0 && describe(describing, info, item, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+// What is of the kind, as far as the selector and the prefix of the name choose it.
+static int describe_chosen(struct describing *describing, const struct kind_info *info, const char *prefix, struct error *err)
+{
+    CLEANUP_JSON json_t *list = NULL;
+    const struct get get = {.in = describing->in, .rest = describing->rest, .form = GET_OBJECTS};
+    CLEANUP_FREE char *path = target_query(describing->in, info, NULL, NULL);
+    return get_list(&get, path, &list, err) < 0 ? -1 : describe_items(describing, info, list, prefix, err);
+}
+
+// A name that is not there stands for all that begin like it, as with kubectl.
+static int describe_named(struct describing *describing, const struct target *target, struct error *err)
+{
+    struct error missing = ERROR_INIT;
+    CLEANUP_JSON json_t *object = NULL;
+    CLEANUP_FREE char *path = target_path(target->info, target->name);
+    size_t before = describing->printed;
+    if (rest_get(describing->rest, path, &object, &missing) == 0)
+        return describe(describing, target->info, object, err);
+    if (missing.code != ERROR_NOT_FOUND)
+        return error_copy(err, &missing);
+    if (describe_chosen(describing, target->info, target->name, err) < 0)
+        return -1;
+    return describing->printed > before ? 0 : error_copy(err, &missing);
+}
+
+static int run(struct invocation *in, struct error *err)
+{
+    struct targets targets = {0};
+    struct describing describing = {.in = in, .shows_events = invocation_switch(in, "show-events", true)};
+    if (targets_parse(in, &targets, err) < 0 || get_check_chunk_size(in, err) < 0 || !(describing.rest = invocation_rest(in, err)))
+        return -1;
+    if (targets.has_names && invocation_option(in, "selector"))
+        return error_set(err, ERROR_USAGE, "chat2shell describe --help", "names go with no selector");
+    for (size_t i = 0; i < targets.count; i++) {
+        const struct target *target = &targets.items[i];
+        if ((target->name ? describe_named(&describing, target, err) : describe_chosen(&describing, target->info, "", err)) < 0)
+            return -1;
+    }
+    if (!describing.printed)
+        terminal_note("No resources found");
+    return 0;
+}
+
+static const struct example examples[] = {
+    {"chat2shell describe sandbox dev", "why it is as it is"},
+    {"chat2shell describe sbx,ws -l team=web", "everything of two kinds with a label"},
+    {"chat2shell describe sandbox/dev workspace/demo", "objects of several kinds"},
+};
+static const struct option_row options[] = {
+    OPTION_SELECTOR,
+    {.name = "show-events", .doc = "what happened to it, too; --show-events=false does without"},
+    OPTION_CHUNK_SIZE,
+};
 const struct command command_describe = {
-    .name = "describe", .synopsis = "KIND NAME", .summary = "Show one object with its conditions and events", .min_arguments = 2, .max_arguments = 2,
-    .run = run, COMMAND_EXAMPLES(examples),
+    .name = "describe", .synopsis = "KIND[,KIND…] [NAME…] | KIND/NAME…", .summary = "Show objects with their conditions and events", .min_arguments = 1,
+    .max_arguments = -1, .run = run, COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
+    .details = "NAME is a name, a uid or the beginning of one; where nothing has that name, it stands for all whose name begins like it.",
 };

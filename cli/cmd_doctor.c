@@ -1,7 +1,7 @@
 // doctor: what is wrong here, and how to mend it; with a daemon or without.
 #include "cli/command.h"
 #include "cli/findings.h"
-#include "cli/printers/print.h"
+#include "cli/objects.h"
 
 static int collect(struct invocation *in, struct finding_list *ret, struct error *err)
 {
@@ -26,16 +26,13 @@ static int run(struct invocation *in, struct error *err)
         return -1;
     for (size_t i = 0; i < list.count; i++)
         in->exit_code |= list.items[i].level == FINDING_FAIL;
-    if (invocation_is_output(in, "json")) {
-        CLEANUP_JSON json_t *json = findings_to_json(&list);
-        print_json(json);
-    } else {
+    CLEANUP_JSON json_t *document = findings_to_json(&list);
+    if (!object_print(in, document))
         findings_print(&list);
-    }
     return 0;
 }
 
-static const struct option_row options[] = {OPTION_OUTPUT(output_json_only, "how to print them")};
+static const struct option_row options[] = {OPTION_OUTPUT(output_documents, "how to print them")};
 const struct command command_doctor = {
     .name = "doctor", .synopsis = "", .summary = "Check what sandboxes need on this machine; exit code 1 if something fails", .run = run, COMMAND_OPTIONS(options),
 };

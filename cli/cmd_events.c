@@ -61,6 +61,7 @@ static const struct option_row options[] = {
     {.name = "types", .value = "TYPE", .doc = "only these", .choices = types},
     OPTION_FIELD_SELECTOR,
     OPTION_SORT,
+    OPTION_CHUNK_SIZE,
     OPTION_NO_HEADERS,
 };
 const struct command command_events = {

@@ -24,6 +24,7 @@ static const struct option_row options[] = {
     OPTION_SELECTOR,
     OPTION_FIELD_SELECTOR,
     OPTION_SORT,
+    OPTION_CHUNK_SIZE,
     OPTION_NO_HEADERS,
     {.name = "show-labels", .doc = "a last column with all labels"},
     {.name = "label-columns", .letter = 'L', .value = "LABEL,…", .doc = "a column for each of these labels", .is_repeatable = true},

@@ -1,5 +1,5 @@
 // status: one screen about the daemon.
-#include "cli/command.h"
+#include "cli/objects.h"
 #include "cli/printers/print.h"
 #include "controller/base/memory.h"
 #include "controller/base/time.h"
@@ -128,12 +128,10 @@ static int run(struct invocation *in, struct error *err)
     CLEANUP_JSON json_t *status = NULL;
     if (!rest || rest_get(rest, REST_OWN "/status", &status, err) < 0)
         return -1;
-    if (invocation_is_output(in, "json"))
-        print_json(status);
-    else
+    if (!object_print(in, status))
         print_screen(status);
     return 0;
 }
 
-static const struct option_row options[] = {OPTION_OUTPUT(output_json_only, "how to print it")};
+static const struct option_row options[] = {OPTION_OUTPUT(output_documents, "how to print it")};
 const struct command command_status = {.name = "status", .synopsis = "", .summary = "Show on one screen how the daemon is", .run = run, COMMAND_OPTIONS(options)};

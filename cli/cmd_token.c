@@ -85,9 +85,7 @@ static int deliver(const struct invocation *in, json_t *token, int fd, const cha
     if (fd >= 0)
         json_object_del(token, "token");
     say_created(token, path);
-    if (invocation_is_output(in, "json"))
-        print_json(token);
-    else if (fd < 0)
+    if (!object_print(in, token) && fd < 0)
         printf("%s\n", text);
     return 0;
 }
@@ -142,8 +140,9 @@ static int run_list(struct invocation *in, struct error *err)
     if (!rest || rest_get(rest, REST_OWN "/tokens", &list, err) < 0)
         return -1;
     const json_t *items = json_object_get(list, "items");
-    if (invocation_is_output(in, "json"))
-        print_json(list);
+    bool is_document = invocation_is_output(in, "json") || invocation_is_output(in, "yaml");
+    if (is_document)
+        object_print(in, list);
     else if (!json_array_size(items))
         terminal_note("No tokens found");
     else
@@ -165,8 +164,8 @@ static int run_revoke(struct invocation *in, struct error *err)
 }
 
 // ---- the rows -------------------------------------------------------------------------------------------------------------------
-static const char *const list_outputs[] = {"table", "json", "name", NULL};
-static const char *const create_outputs[] = {"table", "json", NULL};
+static const char *const list_outputs[] = {"table", "json", "yaml", "name", NULL};
+static const char *const create_outputs[] = {"table", "json", "yaml", NULL};
 static const char *const scope_words[] = {"tools:read", "tools:write", "sandboxes:manage", NULL};
 static const struct option_row create_options[] = {
     {.name = "scope", .value = "SCOPE", .doc = "what it may do; may be given several times, all of them by default", .choices = scope_words, .is_repeatable = true},

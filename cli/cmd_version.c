@@ -1,10 +1,10 @@
 #include "api/http/microhttpd_library.h"
-#include "cli/command.h"
-#include "cli/printers/print.h"
+#include "cli/objects.h"
 #include "controller/base/memory.h"
 #include <microhttpd.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <string.h>
 
 static json_t *libraries(void)
 {
@@ -15,14 +15,15 @@ static json_t *libraries(void)
 static int run(struct invocation *in, struct error *err)
 {
     (void)err;
-    if (!invocation_is_output(in, "json")) {
+    const char *output = invocation_option(in, "output");
+    if (!output || strcmp(output, "table") == 0) {
         printf("chat2shell %s\n", CHAT2SHELL_VERSION);
         return 0;
     }
     CLEANUP_JSON json_t *version = json_pack("{s:s, s:s, s:o}", "version", CHAT2SHELL_VERSION, "compiler", __VERSION__, "libraries", libraries());
-    print_json(version);
+    object_print(in, version);
     return 0;
 }
 
-static const struct option_row options[] = {OPTION_OUTPUT(output_json_only, "how to print it")};
+static const struct option_row options[] = {OPTION_OUTPUT(output_documents, "how to print it")};
 const struct command command_version = {.name = "version", .synopsis = "", .summary = "Print the version of this program", .run = run, COMMAND_OPTIONS(options)};

@@ -116,7 +116,7 @@ void complain(const struct invocation *in, const struct error *err);
 void complain_text(const char *text); // somebody else's words, as they are
 // Options that several commands share.
 extern const char *const output_kinds[];    // table, wide, json, yaml, name
-extern const char *const output_json_only[]; // table, json
+extern const char *const output_documents[]; // table, json, yaml
 #define OPTION_OUTPUT(words, text) {.name = "output", .letter = 'o', .value = "FORMAT", .doc = text, .choices = words}
 #define COMMAND_EXAMPLES(list) .examples = (list), .example_count = sizeof(list) / sizeof((list)[0])
 #define COMMAND_OPTIONS(list) .options = (list), .option_count = sizeof(list) / sizeof((list)[0])

@@ -59,7 +59,7 @@ const struct command_group *command_group_of(const struct command *command)
 }
 
 const char *const output_kinds[] = {"table", "wide", "json", "yaml", "name", NULL};
-const char *const output_json_only[] = {"table", "json", NULL};
+const char *const output_documents[] = {"table", "json", "yaml", NULL};
 
 const struct command *command_find(const char *name)
 {

@@ -35,7 +35,7 @@ int get_prepare(struct invocation *in, struct get *ret, struct error *err)
     ret->in = in;
     ret->has_headings = !invocation_switch(in, "no-headers", false);
     ret->is_sorted = sort != NULL;
-    if (prepare_output(ret, output ? output : "table", err) < 0 || (sort && json_expression_parse(sort, &ret->sort, err) < 0))
+    if (get_check_chunk_size(in, err) < 0 || prepare_output(ret, output ? output : "table", err) < 0 || (sort && json_expression_parse(sort, &ret->sort, err) < 0))
         return -1;
     ret->rest = invocation_rest(in, err);
     return ret->rest ? 0 : -1;
@@ -59,9 +59,11 @@ static int fetch(const struct get *get, const struct target *target, json_t **re
     CLEANUP_FREE char *path = one ? mem_format("%s%s", one, needs_objects ? "?includeObject=Object" : "")
                                   : target_query(get->in, target->info, get->fields, needs_objects ? "includeObject=Object" : NULL);
     const struct rest_ask ask = {.method = "GET", .path = path, .accept = is_table ? REST_AS_TABLE : NULL};
+    if (!one)
+        return get_list(get, path, ret, err) < 0 ? -1 : 1;
     if (rest_call(get->rest, &ask, ret, NULL, NULL, &local) == 0)
         return 1;
-    if (local.code == ERROR_NOT_FOUND && target->name && invocation_switch(get->in, "ignore-not-found", false))
+    if (local.code == ERROR_NOT_FOUND && invocation_switch(get->in, "ignore-not-found", false))
         return 0;
     return error_copy(err, &local);
 }

@@ -24,6 +24,11 @@ int get_prepare(struct invocation *in, struct get *ret, struct error *err);
 void get_clear(struct get *get);
 int get_run(struct get *get, struct error *err); // lists, and watches with --watch
 
+// ---- get_list.c
+// A collection's Table or List, in pieces of --chunk-size. New reference.
+int get_list(const struct get *get, const char *path, json_t **ret, struct error *err);
+int get_check_chunk_size(const struct invocation *in, struct error *err);
+
 // ---- get_print.c
 // One object, or a List, in any form but the table's.
 int get_print(struct get *get, json_t *object, struct error *err);
@@ -40,4 +45,6 @@ extern const char *const get_outputs[];
 #define OPTION_WATCH_ONLY {.name = "watch-only", .doc = "only what changes from now on"}
 #define OPTION_WATCH_EVENTS {.name = "output-watch-events", .doc = "say with each change what it is: ADDED, MODIFIED or DELETED"}
 #define OPTION_NO_HEADERS {.name = "no-headers", .doc = "leave the headings out"}
+#define OPTION_CHUNK_SIZE \
+    {.name = "chunk-size", .value = "COUNT", .doc = "how many objects are asked for at once; 500 by default, 0: all"}
 #define OPTION_SORT {.name = "sort-by", .value = "PATH", .doc = "in the order of a field, like .metadata.creationTimestamp"}

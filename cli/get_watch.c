@@ -112,8 +112,7 @@ static int list_first(struct watching *watching, size_t index, struct error *err
     const char *more = is_table && get->is_sorted ? "includeObject=Object" : "";
     CLEANUP_FREE char *path = mem_format("%s%s%s", watched->path, *more ? strchr(watched->path, '?') ? "&" : "?" : "", more);
     CLEANUP_JSON json_t *list = NULL;
-    const struct rest_ask ask = {.method = "GET", .path = path, .accept = is_table ? REST_AS_TABLE : NULL};
-    if (rest_call(get->rest, &ask, &list, NULL, NULL, err) < 0)
+    if (get_list(get, path, &list, err) < 0)
         return -1;
     watched->since = mem_strdup_or_null(json_get_text(json_object_get(list, "metadata"), "resourceVersion"));
     if (is_quiet) {

@@ -127,7 +127,7 @@ int jsonpath_parse(const char *text, struct jsonpath **ret, struct error *err)
     // A path alone, without braces, is meant as one.
     CLEANUP_FREE char *whole = text[0] == '.' || text[0] == '$' ? mem_format("{%s}", text) : mem_strdup(text);
     CLEANUP(jsonpath_free) struct jsonpath *made = mem_alloc(sizeof(*made));
-    struct path_scanner scanner = {whole, whole, whole + strlen(whole)};
+    struct path_scanner scanner = {whole, whole, whole + strlen(whole), 0};
     if (read_template(&scanner, made, err) < 0)
         return -1;
     *ret = TAKE_PTR(made);

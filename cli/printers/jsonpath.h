@@ -1,6 +1,7 @@
 // JSONPath templates as kubectl prints with them: text, and expressions in braces.
 //
-//     {.metadata.name} {.items[0].spec['port']} {.items[*].metadata.name} {..port} {.list[1:3]} {.list[-1]}
+//     {.metadata.name} {.items[0].spec['port']} {.items[*].metadata.name} {..port} {.list[1:3]} {.list[::2]} {.list[-1]}
+//     {.items[*]['metadata.name','status.phase']} {.list[0,2]} {.metadata.labels['example\.com/team']}
 //     {.items[?(@.status.phase=="running")].metadata.name} {"\n"} {range .items[*]}{.metadata.name}{"\n"}{end}
 //
 // Filters compare with == != < <= > >= (numbers as numbers, everything else as text), or ask whether a field is there.
@@ -18,15 +19,18 @@
 #define JSONPATH_MAX_RANGES 3
 #define JSONPATH_MAX_DEPTH 64 // that ".." goes down
 
-enum path_step_type { STEP_FIELD, STEP_ALL, STEP_SLICE, STEP_BELOW, STEP_FILTER };
+enum path_step_type { STEP_FIELD, STEP_ALL, STEP_SLICE, STEP_BELOW, STEP_FILTER, STEP_UNION };
 enum path_operator { PATH_IS_THERE, PATH_EQUAL, PATH_NOT_EQUAL, PATH_LESS, PATH_LESS_EQUAL, PATH_GREATER, PATH_GREATER_EQUAL };
 struct path_filter;
 struct path_step {
     enum path_step_type type;
     char *name;                 // FIELD
-    long from, to;              // SLICE; of an index, `to` is one more
+    bool is_quoted;             // FIELD: 'a.b' is the field of that name, else the path (as kubectl reads it)
+    long from, to, by;          // SLICE; by 0: one
     bool has_to, is_index;
     struct path_filter *filter; // FILTER
+    struct path_step *parts;    // UNION: what stands between its commas
+    size_t part_count;
 };
 struct json_expression { // one path
     struct path_step steps[JSONPATH_MAX_STEPS];

@@ -74,9 +74,19 @@ static int fits(const struct path_filter *filter, json_t *value, struct error *e
 // ---- steps --------------------------------------------------------------------------------------------------------------
 typedef int visit_fn(const struct path_step *step, json_t *value, struct path_values *to, struct error *err);
 
+static json_t *walk(json_t *value, const char *path)
+{
+    for (size_t len; value && *path; path += len + (path[len] == '.')) {
+        len = strcspn(path, ".");
+        value = json_object_getn(value, path, len);
+    }
+    return value;
+}
+
 static int visit_field(const struct path_step *step, json_t *value, struct path_values *to, struct error *err)
 {
-    return add(to, json_object_get(value, step->name), err);
+    json_t *field = json_object_get(value, step->name);
+    return add(to, !field && step->is_quoted ? walk(value, step->name) : field, err);
 }
 
 static int visit_children(json_t *value, struct path_values *to, struct error *err)
@@ -104,7 +114,7 @@ static int visit_slice(const struct path_step *step, json_t *value, struct path_
     long until = step->is_index ? from + 1 : step->has_to ? (step->to < 0 ? step->to + size : step->to) : size;
     if (step->is_index && from < 0)
         return 0;
-    for (long i = from < 0 ? 0 : from; i < until && i < size; i++)
+    for (long i = from < 0 ? 0 : from; i < until && i < size; i += step->by ? step->by : 1)
         if (add(to, json_array_get(value, (size_t)i), err) < 0)
             return -1;
     return 0;
@@ -140,8 +150,18 @@ static int visit_filter(const struct path_step *step, json_t *value, struct path
     return 0;
 }
 
+static int visit_union(const struct path_step *step, json_t *value, struct path_values *to, struct error *err);
+
 static visit_fn *const visits[] = {[STEP_FIELD] = visit_field, [STEP_ALL] = visit_all, [STEP_SLICE] = visit_slice, [STEP_BELOW] = visit_below,
-                                   [STEP_FILTER] = visit_filter};
+                                   [STEP_FILTER] = visit_filter, [STEP_UNION] = visit_union};
+
+static int visit_union(const struct path_step *step, json_t *value, struct path_values *to, struct error *err)
+{
+    for (size_t i = 0; i < step->part_count; i++)
+        if (visits[step->parts[i].type](&step->parts[i], value, to, err) < 0)
+            return -1;
+    return 0;
+}
 
 int json_expression_find(const struct json_expression *expression, json_t *root, struct path_values *ret, struct error *err)
 {

@@ -4,6 +4,7 @@
 
 struct path_scanner {
     const char *text, *at, *end;
+    int depth; // of filters in filters
 };
 struct path_filter {
     struct json_expression left;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define NUMBER_MAX_BYTES 9 // of an index
+#define FILTERS_MAX 8
 
 int path_refuse(const struct path_scanner *scanner, struct error *err, const char *why)
 {
@@ -156,8 +157,12 @@ static int scan_filter(struct path_scanner *scanner, struct path_step *step, str
         return path_refuse(scanner, err, "a ( is missing");
     if (!take(scanner, '@'))
         return path_refuse(scanner, err, "a filter begins with @");
+    if (scanner->depth == FILTERS_MAX)
+        return path_refuse(scanner, err, "too many filters stand in each other");
+    scanner->depth++;
     if (path_scan(scanner, &filter->left, err) < 0)
         return -1;
+    scanner->depth--;
     filter->op = scan_operator(scanner);
     if (filter->op != PATH_IS_THERE && scan_literal(scanner, &filter->right, err) < 0)
         return -1;
@@ -169,6 +174,16 @@ static int scan_filter(struct path_scanner *scanner, struct path_step *step, str
 }
 
 // ---- steps --------------------------------------------------------------------------------------------------------------
+static int scan_slice_step(struct path_scanner *scanner, struct path_step *step, struct error *err)
+{
+    if (!take(scanner, ':'))
+        return 0;
+    path_skip_blanks(scanner);
+    if (scan_integer(scanner, &step->by, err) < 0)
+        return -1;
+    return step->by > 0 ? 0 : path_refuse(scanner, err, "the step of a slice is 1 or more");
+}
+
 static int scan_slice(struct path_scanner *scanner, struct path_step *step, struct error *err)
 {
     step->type = STEP_SLICE;
@@ -181,23 +196,49 @@ static int scan_slice(struct path_scanner *scanner, struct path_step *step, stru
         return 0;
     }
     path_skip_blanks(scanner);
-    step->has_to = peek(scanner) != ']';
-    return step->has_to ? scan_integer(scanner, &step->to, err) : 0;
+    step->has_to = peek(scanner) != ']' && peek(scanner) != ':' && peek(scanner) != ',';
+    if (step->has_to && scan_integer(scanner, &step->to, err) < 0)
+        return -1;
+    return scan_slice_step(scanner, step, err);
+}
+
+static int scan_bracket_part(struct path_scanner *scanner, struct path_step *step, struct error *err)
+{
+    path_skip_blanks(scanner);
+    if (peek(scanner) == '\'' || peek(scanner) == '"') {
+        step->is_quoted = true;
+        return path_scan_quoted(scanner, &step->name, err); // a FIELD
+    }
+    if (take(scanner, '*')) {
+        step->type = STEP_ALL;
+        return 0;
+    }
+    return take(scanner, '?') ? scan_filter(scanner, step, err) : scan_slice(scanner, step, err);
+}
+
+// The first part has been read into the step: it moves into the union.
+static int scan_union(struct path_scanner *scanner, struct path_step *step, struct error *err)
+{
+    struct path_step *first = mem_alloc(sizeof(*first));
+    *first = *step;
+    *step = (struct path_step){.type = STEP_UNION, .parts = first, .part_count = 1};
+    while (take(scanner, ',')) {
+        if (step->part_count == JSONPATH_MAX_STEPS)
+            return path_refuse(scanner, err, "the brackets hold too much");
+        step->parts = mem_realloc_array(step->parts, step->part_count + 1, sizeof(*step->parts));
+        step->parts[step->part_count] = (struct path_step){0};
+        if (scan_bracket_part(scanner, &step->parts[step->part_count++], err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int scan_bracket(struct path_scanner *scanner, struct path_step *step, struct error *err)
 {
-    int r = 0;
+    if (scan_bracket_part(scanner, step, err) < 0)
+        return -1;
     path_skip_blanks(scanner);
-    if (peek(scanner) == '\'' || peek(scanner) == '"')
-        r = path_scan_quoted(scanner, &step->name, err); // a FIELD
-    else if (take(scanner, '*'))
-        step->type = STEP_ALL;
-    else if (take(scanner, '?'))
-        r = scan_filter(scanner, step, err);
-    else
-        r = scan_slice(scanner, step, err);
-    if (r < 0)
+    if (peek(scanner) == ',' && scan_union(scanner, step, err) < 0)
         return -1;
     return take(scanner, ']') ? 0 : path_refuse(scanner, err, "a ] is missing");
 }
@@ -256,12 +297,19 @@ int path_scan(struct path_scanner *scanner, struct json_expression *ret, struct 
     return 0;
 }
 
+static void steps_free(struct path_step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(steps[i].name);
+        filter_free(steps[i].filter);
+        steps_free(steps[i].parts, steps[i].part_count);
+        free(steps[i].parts);
+    }
+}
+
 void json_expression_free(struct json_expression *expression)
 {
-    for (size_t i = 0; i < expression->count; i++) {
-        free(expression->steps[i].name);
-        filter_free(expression->steps[i].filter);
-    }
+    steps_free(expression->steps, expression->count);
     *expression = (struct json_expression){0};
 }
 
@@ -272,7 +320,7 @@ int json_expression_parse(const char *text, struct json_expression *ret, struct 
     CLEANUP_FREE char *bare = mem_strndup(text + has_braces, len - 2 * (size_t)has_braces);
     const char *from = bare[0] == '$' ? bare + 1 : bare;
     CLEANUP_FREE char *dotted = mem_format("%s%s", *from == '.' || *from == '[' ? "" : ".", from);
-    struct path_scanner scanner = {dotted, dotted, dotted + strlen(dotted)};
+    struct path_scanner scanner = {dotted, dotted, dotted + strlen(dotted), 0};
     struct json_expression made = {0};
     if (len > JSONPATH_MAX_BYTES)
         return error_set(err, ERROR_USAGE, "use a shorter one", "a path is longer than %d bytes", JSONPATH_MAX_BYTES);

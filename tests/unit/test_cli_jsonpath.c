@@ -42,6 +42,16 @@ static void paths_lead_where_kubectls_do(void **state)
         {"{.items[0].list[1:3]}", "2 3"},
         {"{.items[0].list[:2]}", "1 2"},
         {"{.items[0].list[-2:]}", "3 4"},
+        {"{.items[0].list[::2]}", "1 3"},
+        {"{.items[0].list[1::2]}", "2 4"},
+        {"{.items[0].list[0:3:2]}", "1 3"},
+        {"{.items[0].list[0,2]}", "1 3"},
+        {"{.items[0].list[-1, 0:2]}", "4 1 2"},
+        {"{.items[*]['kind','text']}", "it's"},
+        {"{.items[*]['metadata.name','spec.port']}", "a 80 b 443"},
+        {"{.items[*][\"metadata\"]['name', \"nothing\"]}", "a b"},
+        {"{.items[*]['spec'].port}", "80 443"},
+        {"{.items[0].metadata.labels['x\\.y/z']}", "1"},
         {"{.items[0].spec['on']}", "true"},
         {"{.items[0].metadata.labels.x\\.y/z}", "1"},
         {"{.items[0].metadata.labels['x.y/z']}", "1"},
@@ -66,6 +76,18 @@ static void paths_lead_where_kubectls_do(void **state)
         assert_prints(rows[i].template, rows[i].wanted);
 }
 
+static void filters_stand_in_each_other_only_so_deep(void **state)
+{
+    CLEANUP(buffer_free) struct buffer template = BUFFER_INIT(JSONPATH_MAX_BYTES);
+    struct json_expression made = {0};
+    struct error err = ERROR_INIT;
+    (void)state;
+    while (buffer_append_text(&template, "[?(@") == 0)
+        ;
+    assert_int_equal(json_expression_parse(buffer_text(&template), &made, &err), -1);
+    assert_non_null(strstr(err.message, "too many filters stand in each other"));
+}
+
 static void a_wrong_template_is_refused_with_its_position(void **state)
 {
     (void)state;
@@ -77,13 +99,16 @@ static void a_wrong_template_is_refused_with_its_position(void **state)
         {"{.a", "a } is missing"},
         {"{.a[}", "an index, * or ?( is expected at character 5"},
         {"{.a[1}", "a ] is missing"},
+        {"{.a['b',}", "an index, * or ?( is expected"},
+        {"{.a['b','c'}", "a ] is missing"},
+        {"{.a[1:2:0]}", "the step of a slice is 1 or more"},
+        {"{.a[1:2:-1]}", "the step of a slice is 1 or more"},
         {"{.a[99999999999]}", "the index is too large"},
         {"{.a['x]}", "a closing quote is missing"},
         {"{.a.}", "a field's name is missing"},
         {"{.a[?(.b)]}", "a filter begins with @"},
         {"{.a[?(@.b==)]}", "is expected"},
         {"{.a[?(@.b==1]}", "a ) is missing"},
-        {"{.a[0,1]}", "a ] is missing"},
         {"{a}", "a path begins with a dot"},
         {"{range .a}x", "not closed by {end}"},
         {"{end}", "this end has no range"},
@@ -151,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_lead_where_kubectls_do),
+        cmocka_unit_test(filters_stand_in_each_other_only_so_deep),
         cmocka_unit_test(a_wrong_template_is_refused_with_its_position),
         cmocka_unit_test(templates_have_their_bounds),
         cmocka_unit_test(every_piece_of_a_template_is_understood_or_refused),
