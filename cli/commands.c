@@ -25,6 +25,7 @@ const struct command *const commands[] = {
     &command_export,
     &command_exec,
     &command_cp,
+    &command_logs,
     &command_approval,
     &command_workspace,
     &command_token,

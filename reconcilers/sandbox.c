@@ -236,6 +236,7 @@ static enum reconcile_verdict reconcile(void *arg, const char *uid, struct recon
         return RECONCILE_FAILED;
     if (!sandbox || sandbox->meta.removed_at.ms) {
         lane_drop(world->lanes, uid);
+        journals_end(lanes_journals(world->lanes), uid);
         anchors_forget(world, uid); // those whose last answer came after the removal
         effects_clear_all(world->reconcilers->effects, uid);
         return RECONCILE_DONE;

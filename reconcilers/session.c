@@ -67,6 +67,7 @@ static enum reconcile_verdict begin_start(struct world *world, const struct reco
         effect_end(effect, -1, &err, NULL, NULL);
         return RECONCILE_DONE;
     }
+    journals_begin(lanes_journals(world->lanes), sandbox->meta.uid, sandbox->meta.name);
     world->driver->ops->start_session(world->driver, sandbox->status.sandbox.runtime_name, on_started, anchor_new(world, sandbox, effect));
     return RECONCILE_DONE;
 }

@@ -1,8 +1,10 @@
 // The handlers of programs in sandboxes: start, write, read, signal, end.
 #include "api/operator/exec.h"
+#include "controller/base/buffer.h"
 #include "controller/base/guest_protocol.h"
 #include "controller/base/memory.h"
 #include "controller/base/random.h"
+#include "controller/base/utf8.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -68,9 +70,27 @@ static void make_id(char id[EXEC_ID_SIZE])
     random_hex(id + 5, EXEC_ID_SIZE - 6);
 }
 
+// For `chat2shell logs`.
+static void note_start(const struct sandbox_ask *ask)
+{
+    CLEANUP(buffer_free) struct buffer line = BUFFER_INIT(JOURNAL_TEXT_BYTES);
+    size_t i;
+    json_t *word;
+    json_array_foreach(json_object_get(ask->call->body, "argv"), i, word) {
+        size_t len = json_string_length(word);
+        if (i && line.len < line.max)
+            buffer_append_char(&line, ' ');
+        buffer_append(&line, json_string_value(word), len < line.max - line.len ? len : line.max - line.len);
+    }
+    CLEANUP_FREE char *shown = utf8_to_printable(buffer_text(&line), line.len, false);
+    journals_add(lanes_journals(ask->call->world->lanes), ask->sandbox_uid,
+                 &(struct journal_line){.source = JOURNAL_CALL, .text = shown, .caller = ask->call->principal, .tool = "exec", .result = "started", .exit_code = -1});
+}
+
 static json_t *answer_start(struct sandbox_ask *ask, const json_t *from)
 {
     (void)from;
+    note_start(ask);
     return json_pack("{s:s}", "execId", ask->id);
 }
 

@@ -52,6 +52,10 @@
 //   POST   /kubeconfig  {rotate?}      opens it (rotate: with a new token, at once in place of the old one); the same
 //   DELETE /kubeconfig                 closes it and ends its token
 //   GET    /sandboxes/NAME/unsaved     {isClone, isRepository, changedFiles, unexportedCommits} (nulls where the sandbox does not answer)
+//   POST   /sandboxes/NAME/logs        {after?, sinceMs?, tail?, source?: "calls"|"server"|"all", waitMs?: 0–30000} → {uid, lines: [{timeMs,
+//                                      source: "call"|"server", text, caller?, tool?, result?, exitCode?, durationMs?}], position, hasGap, hasMore,
+//                                      isOver}: `after` of the next request is `position`; waits until there is something. NAME: also a
+//                                      sandbox that was removed in the last hour
 //   POST   /sandboxes/NAME/exec        {argv: […], cwd?, env?} → {execId}; the data plane of `exec`, `cp` and `export`, spoken to the tool server:
 //   POST   /sandboxes/NAME/exec/ID/write {data: base64, eof}      → {}
 //   POST   /sandboxes/NAME/exec/ID/read  {waitMs: 0–30000}        → {stdout, stderr: base64, exited, exitCode}

@@ -25,6 +25,7 @@ static const struct route routes[] = {
     {"POST", OWN "/stop", stop_daemon, BODY_OPTIONAL},
     {"POST", OWN "/workspaces", workspaces_add, BODY_OBJECT},
     {"GET", OWN "/sandboxes/{name}/unsaved", unsaved_show, BODY_NONE},
+    {"POST", OWN "/sandboxes/{name}/logs", logs_show, BODY_OPTIONAL},
     {"POST", OWN "/sandboxes/{name}/exec", operator_exec_start, BODY_OBJECT},
     {"POST", OWN "/sandboxes/{name}/exec/{id}/write", operator_exec_write, BODY_OBJECT},
     {"POST", OWN "/sandboxes/{name}/exec/{id}/read", operator_exec_read, BODY_OPTIONAL},

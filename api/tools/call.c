@@ -25,6 +25,7 @@ static void answer_with(struct tool_call *call, struct tool_result result)
     assert(!call->is_answered);
     call->is_answered = true;
     metrics_count(METRIC_MCP_CALLS, call->tool->name, json_get_bool(result.value, "isError", false) ? "failed" : "ok");
+    tool_note_in_journal(call, result.value);
     json_decref(call->arguments);
     json_decref(call->unsaved);
     record_free(call->record);
@@ -149,7 +150,7 @@ void tool_call_start(struct tool_call *call, struct world *world, const struct c
 {
     *call = (struct tool_call){
         .world = world, .catalogue = catalogue, .tool = tool, .principal = principal, .asker = asker,
-        .arguments = arguments, .gate = gate, .finish = finish, .arg = arg, .news = call->news};
+        .arguments = arguments, .gate = gate, .finish = finish, .arg = arg, .news = call->news, .started_us = boot_time_us()};
     struct error error = ERROR_INIT;
     if (!tool_gate_enter(call)) {
         tool_fail_set(call, ERROR_LIMIT, "wait until some of them have ended, then try again",

@@ -98,6 +98,7 @@ struct tool_call {
     uint64_t asker;        // whose share of places and turns it takes
     struct fair_item place, wait_place;
     json_t *arguments; // object that fits the schema; owned
+    int64_t started_us; // boot time
     struct tool_gate *gate;
     tool_finish_fn finish;
     void *arg;
@@ -135,6 +136,9 @@ void tool_call_start(struct tool_call *call, struct world *world, const struct c
 void tool_call_cancel(struct tool_call *call);
 // Loop thread, while the call is not answered: what it is doing since waited_ms.
 void tool_call_describe(const struct tool_call *call, int64_t waited_ms, struct tool_progress *ret);
+
+// ---- journal.c, for call.c --------------------------------------------------------------------------------
+void tool_note_in_journal(const struct tool_call *call, const json_t *result); // before its arguments go
 
 // ---- gate.c, for call.c -----------------------------------------------------------------------------------
 bool tool_gate_enter(struct tool_call *call);      // false: a full house

@@ -124,6 +124,8 @@ static void on_broken(void *arg, const char *reason)
     bool was_starting = lane->handshake != NULL;
     loop_cancel(TAKE_PTR(lane->handshake));
     lane->death_reason = mem_strdup(reason);
+    CLEANUP_FREE char *ended = mem_format("(the tool server ended: %s)", reason);
+    journals_add(lane->lanes->journals, lane->uid, &(struct journal_line){.source = JOURNAL_SERVER, .text = ended});
     lane_step(lane, LANE_BREAK);
     CLEANUP_FREE char *message = mem_format("the tool server of this sandbox has failed: %s", reason);
     lane_end_calls(lane, ERROR_UNAVAILABLE, HINT_RECREATE, message);
@@ -140,6 +142,12 @@ static void on_broken(void *arg, const char *reason)
 static bool on_notice(void *arg, const char *method, const json_t *params)
 {
     return strcmp(method, "notifications/progress") == 0 && bash_take_progress(arg, params);
+}
+
+static void on_printed(void *arg, const char *line)
+{
+    const struct lane *lane = arg;
+    journals_add(lane->lanes->journals, lane->uid, &(struct journal_line){.source = JOURNAL_SERVER, .text = line});
 }
 
 static void on_handshake_late(void *arg)
@@ -190,6 +198,7 @@ void lane_start(struct lane *lane, struct driver_session *session)
     const struct rpc_place place = {.loop = lane->lanes->loop, .farewells = lane->lanes->farewells};
     lane->rpc = rpc_new(&place, session, on_broken, lane);
     rpc_on_notice(lane->rpc, on_notice);
+    rpc_on_printed(lane->rpc, on_printed);
     json_t *params = json_pack("{s:s, s:{}, s:{s:s, s:s}}", "protocolVersion", "2025-11-25", "capabilities", "clientInfo", "name",
                                "chat2shell", "version", CHAT2SHELL_VERSION);
     rpc_request(lane->rpc, "initialize", params, on_initialized, lane, NULL);

@@ -44,6 +44,7 @@ struct lanes {
     struct loop *loop;
     struct store *store;
     struct farewells *farewells;
+    struct journals *journals;
     pthread_mutex_t mutex; // guards inbox, is_inbox_posted
     STAILQ_HEAD(, lane_op) inbox;
     bool is_inbox_posted;

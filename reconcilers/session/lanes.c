@@ -97,6 +97,7 @@ struct lanes *lanes_new(struct loop *loop, struct store *store)
     lanes->loop = loop;
     lanes->store = store;
     lanes->farewells = farewells_new(loop);
+    lanes->journals = journals_new(loop);
     pthread_mutex_init(&lanes->mutex, NULL);
     STAILQ_INIT(&lanes->inbox);
     TAILQ_INIT(&lanes->all);
@@ -123,9 +124,15 @@ static void end_all(void *arg)
     } while (!TAILQ_EMPTY(&lanes->notices));
 }
 
+struct journals *lanes_journals(struct lanes *lanes)
+{
+    return lanes->journals;
+}
+
 static void free_memory(void *arg)
 {
     struct lanes *lanes = arg;
+    journals_free(lanes->journals);
     pthread_mutex_destroy(&lanes->mutex);
     free(lanes);
 }

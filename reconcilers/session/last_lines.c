@@ -28,6 +28,8 @@ static void push(struct last_lines *last, char *line)
         lines->count--;
     }
     lines->items[lines->count++] = line;
+    if (last->told)
+        last->told(last->arg, line);
 }
 
 void last_lines_end(struct last_lines *last)

@@ -9,6 +9,8 @@
 struct last_lines {
     struct text_list lines; // oldest first
     struct buffer partial;
+    void (*told)(void *arg, const char *line); // each line once it is there; NULL: nobody wants them
+    void *arg;
 };
 #define LAST_LINES_INIT {.partial = BUFFER_INIT(LAST_LINE_BYTES)}
 

@@ -234,6 +234,8 @@ struct line_channel *line_channel_new(struct loop *loop, struct driver_session *
                                      .in = BUFFER_INIT(LINE_MAX_BYTES + 2 * READ_CHUNK),
                                      .out = BUFFER_INIT(LINE_BACKLOG_BYTES),
                                      .last = LAST_LINES_INIT};
+    channel->last.told = events->printed;
+    channel->last.arg = arg;
     fs_set_nonblocking(channel->input_fd, true);
     fs_set_nonblocking(channel->output_fd, true);
     channel->input = loop_watch(loop, channel->input_fd, EPOLLERR, on_input, channel);

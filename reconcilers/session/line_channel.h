@@ -23,6 +23,7 @@ struct line_channel_events {
     void (*line)(void *arg, const char *bytes, size_t len); // may close the channel, must not free it
     void (*moved)(void *arg);                               // bytes came, or a full pipe was read; must not close the channel
     void (*ended)(void *arg, const char *reason);           // at most once, never after close; must not free it
+    void (*printed)(void *arg, const char *line);           // a line of stderr, printable; also while it is closed. NULL allowed
 };
 
 // Takes the session's descriptors (sets them to -1) and makes them nonblocking.

@@ -106,6 +106,17 @@ const struct text_list *rpc_last_lines(const struct rpc *rpc)
     return rpc->ops->last_lines(rpc);
 }
 
+void rpc_on_printed(struct rpc *rpc, rpc_printed_fn fn)
+{
+    rpc->printed = fn;
+}
+
+void rpc_tell_printed(struct rpc *rpc, const char *line)
+{
+    if (rpc->printed)
+        rpc->printed(rpc->arg, line);
+}
+
 // ---- requests ----------------------------------------------------------------------------------------------------
 
 struct rpc *rpc_new(const struct rpc_place *place, struct driver_session *session, rpc_broken_fn broken, void *arg)

@@ -45,6 +45,9 @@ void rpc_watch_health(struct rpc *rpc);
 // What the server says without being asked: true if somebody wanted to know. What nobody wanted counts as flooding.
 typedef bool (*rpc_notice_fn)(void *arg, const char *method, const json_t *params);
 void rpc_on_notice(struct rpc *rpc, rpc_notice_fn fn); // arg: as for broken
+// Each line that the server prints on its standard error: printable, cut, without its token. Also while it ends.
+typedef void (*rpc_printed_fn)(void *arg, const char *line);
+void rpc_on_printed(struct rpc *rpc, rpc_printed_fn fn); // arg: as for broken
 void rpc_break(struct rpc *rpc, const char *reason); // the caller found it broken
 bool rpc_is_broken(const struct rpc *rpc);
 const struct text_list *rpc_last_lines(const struct rpc *rpc);

@@ -31,6 +31,7 @@ struct rpc { // first member of a transport's own struct
     struct loop *loop;
     rpc_broken_fn broken;
     rpc_notice_fn notice; // NULL: nothing is wanted
+    rpc_printed_fn printed; // likewise
     void *arg;
     LIST_HEAD(, rpc_pending) pending;
     size_t pending_count, probe_count; // probes are among the pending
@@ -48,4 +49,5 @@ bool rpc_is_pending(const struct rpc *rpc, int64_t id);
 void rpc_give_up(struct rpc *rpc, int64_t id); // settles it: nobody waits for its answer any more
 // A request that is only a sign of life: no limit counts it, no progress is expected of it.
 void rpc_ping(struct rpc *rpc);
+void rpc_tell_printed(struct rpc *rpc, const char *line);
 void rpc_strike(struct rpc *rpc, const char *what); // it broke the protocol; may break the rpc

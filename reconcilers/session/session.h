@@ -10,12 +10,14 @@
 #include "controller/loop.h"
 #include "controller/store/store.h"
 #include "reconcilers/drivers/driver.h"
+#include "reconcilers/session/journal.h"
 
 #define LANE_QUEUE_MAX 80 // of one asker at most FAIR_MOST of it
 #define LANE_CALL_DEADLINE_MS (10 * 60 * 1000)
 
 struct lanes; // all lanes, by sandbox uid
 struct lanes *lanes_new(struct loop *loop, struct store *store);
+struct journals *lanes_journals(struct lanes *lanes); // what happens in the sandboxes; lives as long as the lanes
 void lanes_free(struct lanes *lanes); // answers every call with ERROR_UNAVAILABLE first
 
 // ---- life (called by the session and sandbox reconcilers) -------------------------------------------------------

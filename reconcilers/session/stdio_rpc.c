@@ -105,6 +105,11 @@ static void on_ended(void *arg, const char *reason)
     rpc_break(arg, reason);
 }
 
+static void on_printed(void *arg, const char *line)
+{
+    rpc_tell_printed(arg, line);
+}
+
 // ---- the transport's part -------------------------------------------------------------------------------------------
 
 static int stdio_send(struct rpc *rpc, int64_t id, const char *method, json_t *params, struct error *err)
@@ -162,7 +167,7 @@ struct rpc *stdio_rpc_new(const struct rpc_place *place, struct driver_session *
         .free = stdio_free,
         .last_lines = stdio_last_lines,
     };
-    static const struct line_channel_events events = {.line = on_line, .moved = on_moved, .ended = on_ended};
+    static const struct line_channel_events events = {.line = on_line, .moved = on_moved, .ended = on_ended, .printed = on_printed};
     struct stdio_rpc *rpc = mem_alloc(sizeof(*rpc));
     rpc->base.ops = &ops;
     rpc->channel = line_channel_new(place->loop, session, &events, rpc);

@@ -172,6 +172,11 @@ static void on_foreground_ended(void *arg, const char *reason)
     rpc_break(arg, reason);
 }
 
+static void on_foreground_printed(void *arg, const char *line)
+{
+    rpc_tell_printed(arg, line);
+}
+
 static void on_unavailable(void *arg)
 {
     struct codexpro *codexpro = arg;
@@ -200,13 +205,14 @@ struct rpc *http_rpc_new(const struct rpc_place *place, struct driver_session *s
         .free = codexpro_free,
         .last_lines = codexpro_last_lines,
     };
+    static const struct foreground_events events = {.ended = on_foreground_ended, .printed = on_foreground_printed};
     struct codexpro *codexpro = mem_alloc(sizeof(*codexpro));
     *codexpro = (struct codexpro){.base.ops = &ops, .loop = place->loop, .farewells = place->farewells};
     const struct shell_host host = {.loop = place->loop, .run = shell_run, .abandon = shell_abandon, .arg = codexpro};
     LIST_INIT(&codexpro->posts);
     LIST_INIT(&codexpro->shell_calls);
     connect_to(codexpro, session);
-    codexpro->foreground = foreground_new(place->loop, session, on_foreground_ended, codexpro);
+    codexpro->foreground = foreground_new(place->loop, session, &events, codexpro);
     codexpro->shell = shell_new(&host);
     driver_session_close(session); // the token is wiped here
     return &codexpro->base;

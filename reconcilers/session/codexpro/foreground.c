@@ -13,27 +13,49 @@ struct foreground {
     struct printed output, errors;
     struct last_lines last, from_stdout; // two, so that their unfinished lines do not mix
     char *token; // must not get into the lines; secret
-    void (*ended)(void *arg, const char *reason);
+    const struct foreground_events *events; // static
     void *arg;
     bool is_closed;
 };
+
+// The lines go into a record and a log. A server that prints its environment or an address with its token must not put it there; a
+// line that was cut may hold its beginning only.
+static void mask_line(const struct foreground *foreground, char *line)
+{
+    const char *token = foreground->token ? foreground->token : "";
+    CLEANUP_FREE char *beginning = mem_strndup(token, strnlen(token, TOKEN_BEGINNING));
+    for (char *at = line; *beginning && (at = strstr(at, beginning));)
+        for (const char *same = token; *same && *at == *same; same++)
+            *at++ = '*';
+    explicit_bzero(beginning, strlen(beginning));
+}
+
+static void on_line(void *arg, const char *line)
+{
+    struct foreground *foreground = arg;
+    CLEANUP_FREE char *masked = mem_strdup(line);
+    mask_line(foreground, masked);
+    foreground->events->printed(foreground->arg, masked);
+}
 
 static void on_ended(void *arg)
 {
     struct foreground *foreground = arg;
     foreground_close(foreground);
-    foreground->ended(foreground->arg, "its process ended");
+    foreground->events->ended(foreground->arg, "its process ended");
 }
 
-struct foreground *foreground_new(struct loop *loop, struct driver_session *session, void (*ended)(void *arg, const char *reason), void *arg)
+struct foreground *foreground_new(struct loop *loop, struct driver_session *session, const struct foreground_events *events, void *arg)
 {
     struct foreground *foreground = mem_alloc(sizeof(*foreground));
     *foreground = (struct foreground){.input_fd = TAKE_FD(session->input_fd),
                           .last = LAST_LINES_INIT,
                           .from_stdout = LAST_LINES_INIT,
                           .token = mem_strdup_or_null(session->token),
-                          .ended = ended,
+                          .events = events,
                           .arg = arg};
+    foreground->last.told = on_line;
+    foreground->last.arg = foreground;
     printed_start(&foreground->output, loop, TAKE_FD(session->output_fd), &foreground->from_stdout, on_ended, foreground);
     printed_start(&foreground->errors, loop, TAKE_FD(session->error_fd), &foreground->last, NULL, NULL);
     return foreground;
@@ -49,18 +71,11 @@ static void join_lines(struct foreground *foreground)
     }
 }
 
-// The lines go into a record. A server that prints its environment or an address with its token must not put it there; a line
-// that was cut may hold its beginning only.
 static void mask_token(const struct foreground *foreground)
 {
-    const char *token = foreground->token ? foreground->token : "";
-    CLEANUP_FREE char *beginning = mem_strndup(token, strnlen(token, TOKEN_BEGINNING));
     const struct text_list *lines = &foreground->last.lines;
-    for (size_t i = 0; *beginning && i < lines->count; i++)
-        for (char *at = lines->items[i]; (at = strstr(at, beginning));)
-            for (const char *same = token; *same && *at == *same; same++)
-                *at++ = '*';
-    explicit_bzero(beginning, strlen(beginning));
+    for (size_t i = 0; i < lines->count; i++)
+        mask_line(foreground, lines->items[i]);
 }
 
 static void wipe_token(struct foreground *foreground)

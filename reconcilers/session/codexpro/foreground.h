@@ -6,8 +6,12 @@
 #include "reconcilers/drivers/driver.h"
 
 struct foreground;
-// Takes the descriptors. ended: once, from the loop; must not free.
-struct foreground *foreground_new(struct loop *loop, struct driver_session *session, void (*ended)(void *arg, const char *reason), void *arg);
+struct foreground_events {
+    void (*ended)(void *arg, const char *reason); // once, from the loop; must not free
+    void (*printed)(void *arg, const char *line); // each line of stderr, the token masked
+};
+// Takes the descriptors. events: static.
+struct foreground *foreground_new(struct loop *loop, struct driver_session *session, const struct foreground_events *events, void *arg);
 void foreground_close(struct foreground *foreground); // reads what is there still; no event afterwards; again is fine
 void foreground_free(struct foreground *foreground);  // NULL allowed
 const struct text_list *foreground_last_lines(const struct foreground *foreground);
