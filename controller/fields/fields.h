@@ -44,6 +44,7 @@ struct field {
     // More than the table can say: NULL or a sentence fragment ("must be an absolute path"). `value` is the text
     // itself for TEXT, the member's address for every other type. Not asked about absent values.
     const char *(*check)(const void *value);
+    const char *pattern; // TEXT: what fits `check` as a regular expression (RE2, in schemas), maybe with some that do not
 };
 struct field_table {
     const char *doc;
@@ -53,6 +54,7 @@ struct field_table {
     // Rules across fields. NULL or 0/-1 with error; a message that starts with "NAME: " is reported at that field
     // ("path: may not be specified when `mode` is 'managed'"). Asked only when every field by itself is right.
     int (*check)(const void *value, struct error *err);
+    const char *rule, *rule_doc; // the same in Kubernetes' expression language (CEL), and its sentence; for schemas. NULL: none
 };
 
 // A row: FIELD(struct sandbox_spec, driver, "driver", FIELD_TEXT, "doc", .is_immutable = true)
@@ -94,7 +96,10 @@ int fields_causes_to_error(const json_t *causes, struct error *err);
 void fields_copy(const struct field_table *table, const void *from, void *to); // `to` is overwritten, not freed
 void fields_clear(const struct field_table *table, void *at); // frees what the struct owns, zeroes it
 bool fields_equal(const struct field_table *table, const void *a, const void *b);
-json_t *fields_to_openapi(const struct field_table *table); // JSON Schema of OpenAPI v3. New reference.
+// JSON Schema of OpenAPI v3, next to which OPENAPI_QUANTITY (schemas/openapi/meta.json) must be defined. New reference.
+#define OPENAPI_REFERENCES "#/components/schemas/"
+#define OPENAPI_QUANTITY "io.k8s.apimachinery.pkg.api.resource.Quantity"
+json_t *fields_to_openapi(const struct field_table *table);
 // Walks "spec.a.b" (first part already stripped): NULL if there is none.
 const struct field *fields_find(const struct field_table *table, const char *path);
 

@@ -18,6 +18,7 @@ static void describe_text(const struct field *field, json_t *schema)
     json_object_set_new(schema, "maxLength", json_integer(field->max ? field->max : FIELDS_TEXT_MAX));
     if (field->is_required)
         json_object_set_new(schema, "minLength", json_integer(1));
+    json_set_text(schema, "pattern", field->pattern);
 }
 
 static void describe_bool(const struct field *field, json_t *schema)
@@ -36,24 +37,43 @@ static void describe_int(const struct field *field, json_t *schema)
         json_object_set_new(schema, "maximum", json_integer(field->max));
 }
 
-// A number or its text: no type of its own, as Kubernetes describes quantities.
-static void describe_number_or_text(json_t *schema, const char *number, const char *pattern)
+static bool is_bounded(const struct field *field)
 {
-    json_object_set_new(schema, "anyOf", json_pack("[{s:s}, {s:s}]", "type", number, "type", "string"));
+    return field->max > field->min;
+}
+
+// A number or its text, by Kubernetes' own name for that. Numbers have bounds as numbers; in words they hold for both.
+static void describe_number_or_text(const struct field *field, json_t *schema, const char *pattern, void (*format)(int64_t, char *))
+{
+    char min[QUANTITY_TEXT_SIZE], max[QUANTITY_TEXT_SIZE];
+    json_object_set_new(schema, "allOf", json_pack("[{s:s}]", "$ref", OPENAPI_REFERENCES OPENAPI_QUANTITY));
     json_set_text(schema, "pattern", pattern);
-    json_object_set_new(schema, "x-kubernetes-int-or-string", json_true());
+    if (!is_bounded(field))
+        return;
+    format(field->min, min);
+    format(field->max, max);
+    CLEANUP_FREE char *doc = mem_format("%s From %s to %s.", json_get_text(schema, "description"), min, max);
+    json_set_text(schema, "description", doc);
+}
+
+static void set_bounds(json_t *schema, json_t *min, json_t *max)
+{
+    json_object_set_new(schema, "minimum", min);
+    json_object_set_new(schema, "maximum", max);
 }
 
 static void describe_quantity(const struct field *field, json_t *schema)
 {
-    (void)field;
-    describe_number_or_text(schema, "integer", "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[kMGTPE])?$");
+    describe_number_or_text(field, schema, "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[kMGTPE])?$", quantity_format);
+    if (is_bounded(field))
+        set_bounds(schema, json_integer(field->min), json_integer(field->max));
 }
 
 static void describe_milli(const struct field *field, json_t *schema)
 {
-    (void)field;
-    describe_number_or_text(schema, "number", "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)m?$");
+    describe_number_or_text(field, schema, "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)m?$", milli_format);
+    if (is_bounded(field))
+        set_bounds(schema, json_real((double)field->min / 1000), json_real((double)field->max / 1000));
 }
 
 static void describe_enum(const struct field *field, json_t *schema)
@@ -153,6 +173,8 @@ json_t *fields_to_openapi(const struct field_table *table)
     }
     json_t *schema =
         json_pack("{s:s, s:s, s:o}", "type", "object", "description", table->doc, "properties", properties);
+    if (table->rule)
+        json_object_set_new(schema, "x-kubernetes-validations", json_pack("[{s:s, s:s}]", "rule", table->rule, "message", table->rule_doc));
     if (json_array_size(required))
         json_object_set(schema, "required", required);
     json_decref(required);

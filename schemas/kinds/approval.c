@@ -14,13 +14,13 @@ static int check_spec(const void *value, struct error *err)
 
 static const struct field spec_fields[] = {
     FIELD(struct approval_spec, path, "path", FIELD_TEXT,
-          "Host directory that is asked for, resolved and absolute.", .check = check_absolute_path,
+          "Host directory that is asked for, resolved and absolute.", CHECKED(absolute_path),
           .is_required = true, .is_immutable = true, .column = "Path", .is_selectable = true),
     FIELD(struct approval_spec, mode, "mode", FIELD_ENUM,
           "clone: the repository is only read. direct: the directory is mounted read-write.",
           .words = workspace_mode_words, .is_required = true, .is_immutable = true, .column = "Mode", .is_selectable = true),
     FIELD(struct approval_spec, requester, "requester", FIELD_TEXT, "Principal that asked.", .max = 256,
-          .check = check_plain_text, .is_immutable = true, .column = "Requester", .is_selectable = true),
+          CHECKED(plain_text), .is_immutable = true, .column = "Requester", .is_selectable = true),
     FIELD(struct approval_spec, decision, "decision", FIELD_ENUM,
           "The operator's decision; absent while pending.", .words = decision_words, .is_selectable = true),
     FIELD(struct approval_spec, shown_resource_version, "shownResourceVersion", FIELD_INT,
@@ -31,7 +31,7 @@ static const struct field spec_fields[] = {
 };
 const struct field_table approval_spec_table =
     FIELD_TABLE(struct approval_spec, spec_fields, "A request to use a host directory, and its decision.",
-                .check = check_spec);
+                .check = check_spec, .rule = "self.mode != 'managed'", .rule_doc = "a managed workspace needs no approval");
 
 static const struct field status_fields[] = {
     STATUS_FIELDS(struct approval_status),

@@ -30,14 +30,14 @@ static const char *check_boolean(const void *value)
 #define OWNER_ROWS(has_version)                                                                                             \
     {                                                                                                                       \
         FIELD(struct owner_reference, api_version, "apiVersion", FIELD_TEXT, "Group and version of the owner.", .max = 253, \
-              .check = check_plain_text, .is_required = (has_version)),                                                     \
+              CHECKED(plain_text), .is_required = (has_version)),                                                     \
             FIELD(struct owner_reference, kind, "kind", FIELD_TEXT, "Kind of the owner.", .max = 253,                       \
-                  .check = check_plain_text, .is_required = true),                                                          \
+                  CHECKED(plain_text), .is_required = true),                                                          \
             FIELD(struct owner_reference, name, "name", FIELD_TEXT, "Name of the owner.", .max = 253,                       \
-                  .check = check_plain_text, .is_required = true),                                                          \
+                  CHECKED(plain_text), .is_required = true),                                                          \
             FIELD(struct owner_reference, uid, "uid", FIELD_TEXT,                                                           \
                   "Uid of the owner; the reference never follows the name to another one.", .max = 253,                     \
-                  .check = check_plain_text, .is_required = true),                                                          \
+                  CHECKED(plain_text), .is_required = true),                                                          \
             FIELD(struct owner_reference, controller, "controller", FIELD_JSON,                                             \
                   "Whether the owner is what manages this object; at most one is.", .check = check_boolean),                \
             FIELD(struct owner_reference, blocks, "blockOwnerDeletion", FIELD_JSON,                                         \

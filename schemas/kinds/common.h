@@ -26,3 +26,8 @@ const char *check_record_name(const void *value); // DNS-1123 label
 const char *
 check_absolute_path(const void *value); // absolute, no empty, "." or ".." component, no control characters
 const char *check_plain_text(const void *value); // no control characters
+// A check in a row of a table, with its form for clients: CHECKED(record_name).
+#define CHECKED(form) .check = check_##form, .pattern = PATTERN_##form
+#define PATTERN_record_name "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+#define PATTERN_absolute_path "^/[^\\x00-\\x1f\\x7f]*$"
+#define PATTERN_plain_text "^[^\\x00-\\x1f\\x7f]*$"

@@ -2,7 +2,7 @@
 
 static const struct field spec_fields[] = {
     FIELD(struct exposure_spec, sandbox_ref, "sandboxRef", FIELD_TEXT,
-          "Name of the sandbox whose port is published.", .check = check_record_name, .max = 63,
+          "Name of the sandbox whose port is published.", CHECKED(record_name), .max = 63,
           .is_required = true, .is_immutable = true, .column = "Sandbox", .is_selectable = true),
     FIELD(struct exposure_spec, port, "port", FIELD_INT, "TCP port inside the sandbox.", .min = 1,
           .max = 65535, .is_required = true, .is_immutable = true, .column = "Port", .is_selectable = true),

@@ -9,14 +9,14 @@ static const char *const session_words[] = {"", "guest", "codexpro", NULL};
 
 static const struct field spec_fields[] = {
     FIELD(struct sandbox_spec, workspace_ref, "workspaceRef", FIELD_TEXT,
-          "Name of the workspace that the sandbox works in.", .check = check_record_name, .max = 63,
+          "Name of the workspace that the sandbox works in.", CHECKED(record_name), .max = 63,
           .is_required = true, .is_immutable = true, .column = "Workspace", .is_selectable = true),
     FIELD(struct sandbox_spec, driver, "driver", FIELD_TEXT,
-          "What runs it ('bubblewrap', 'sbx'); the server's default if absent.", .check = check_record_name,
+          "What runs it ('bubblewrap', 'sbx'); the server's default if absent.", CHECKED(record_name),
           .max = 63, .is_immutable = true, .is_selectable = true),
     FIELD(struct sandbox_spec, template_name, "template", FIELD_TEXT,
           "Root file system ('host', 'debian-12'); the driver's default if absent.", .max = 128,
-          .check = check_plain_text, .is_immutable = true),
+          CHECKED(plain_text), .is_immutable = true),
     FIELD(struct sandbox_spec, memory_bytes, "memory", FIELD_QUANTITY,
           "Memory limit in bytes, or like '512Mi'; the driver's default if absent.", .min = MEMORY_MIN,
           .max = MEMORY_MAX, .is_immutable = true),

@@ -2,7 +2,7 @@
 
 static const struct field spec_fields[] = {
     FIELD(struct session_spec, sandbox_ref, "sandboxRef", FIELD_TEXT,
-          "Name of the sandbox that the tool server runs in.", .check = check_record_name, .max = 63,
+          "Name of the sandbox that the tool server runs in.", CHECKED(record_name), .max = 63,
           .is_required = true, .is_immutable = true, .column = "Sandbox", .is_selectable = true),
 };
 const struct field_table session_spec_table = FIELD_TABLE(

@@ -20,11 +20,13 @@ static const struct field spec_fields[] = {
           .words = workspace_mode_words, .default_json = "\"managed\"", .is_immutable = true,
           .column = "Mode", .is_selectable = true),
     FIELD(struct workspace_spec, path, "path", FIELD_TEXT,
-          "Approved host directory, resolved and absolute. Host modes only.", .check = check_absolute_path,
+          "Approved host directory, resolved and absolute. Host modes only.", CHECKED(absolute_path),
           .is_immutable = true, .column = "Path", .column_priority = 1, .is_selectable = true),
 };
 const struct field_table workspace_spec_table = FIELD_TABLE(
-    struct workspace_spec, spec_fields, "Which directory a sandbox works in.", .check = check_spec);
+    struct workspace_spec, spec_fields, "Which directory a sandbox works in.", .check = check_spec,
+    .rule = "!has(self.mode) || self.mode == 'managed' ? !has(self.path) : has(self.path)",
+    .rule_doc = "path must be specified for the modes clone and direct, and for these only");
 
 static const struct field status_fields[] = {
     STATUS_FIELDS(struct workspace_status),

@@ -20,9 +20,8 @@ class Gate:
         threading.Thread(target=self.accept, daemon=True).start()
 
     def dial(self):
-        if not isinstance(self.target, str):
-            return socket.create_connection(self.target)
-        far = socket.socket(socket.AF_UNIX)
+        far = socket.socket(socket.AF_UNIX if isinstance(self.target, str) else socket.AF_INET)
+        far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, PIECE)  # little is under way when it is held up
         far.connect(self.target)
         return far
 
