@@ -13,6 +13,7 @@ import tempfile
 import time
 import traceback
 
+import round_trip
 from results import Results
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -140,18 +141,23 @@ class Daemon:
         self.process.wait()
 
     def stop(self):
-        """A clean stop; returns the exit status."""
+        """A clean stop; returns the exit status. What is there until then can be applied as it was got."""
+        gaps = round_trip.gaps(self) if self.process.poll() is None else []
+        check(not gaps, gaps)
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(30)
 
     def close(self):
+        gaps = []
         if self.process and self.process.poll() is None:
+            gaps = round_trip.gaps(self)
             self.process.send_signal(signal.SIGTERM)
             try:
                 self.process.wait(20)
             except subprocess.TimeoutExpired:
                 self.process.kill()
         shutil.rmtree(self.dir, ignore_errors=True)
+        check(not gaps, gaps)
 
     def __enter__(self):
         return self.start()

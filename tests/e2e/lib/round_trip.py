@@ -1,0 +1,31 @@
+"""What `get -o yaml` prints, `apply` takes back unchanged: asked of every daemon that a test ends in order, for every object it has then."""
+import subprocess
+
+ITEM = "- apiVersion: "  # the beginning of an item of a List, as chat2shell writes it
+
+
+def items(text):
+    """The items of a printed List that will still be there in a moment."""
+    head, *rest = text.split("\n" + ITEM)
+    return [ITEM + item.rstrip("\n") + "\n" for item in rest if "\n    deletionTimestamp:" not in item]
+
+
+def gaps(daemon):
+    """Sentences on what applying everything would change; none where the daemon does not answer any more."""
+    try:
+        printed = daemon.cli("get", "all", "-o", "yaml", timeout=30)
+    except subprocess.TimeoutExpired:
+        return []
+    lasting = items(printed.stdout.decode())
+    if printed.returncode != 0 or not lasting:
+        return []
+    text = "apiVersion: v1\nkind: List\nitems:\n" + "".join(lasting)
+    for more in (["--dry-run=server"], []):
+        done = daemon.cli("apply", "-f", "-", *more, stdin=text.encode())
+        lines = done.stdout.decode().splitlines()
+        if any(" created" in line for line in lines) or done.returncode == 7:
+            return []  # it went away in between, or the daemon did
+        odd = [line for line in lines if " unchanged" not in line]
+        if odd or done.returncode != 0 or len(lines) != len(lasting):
+            return [f"apply {' '.join(more)} of what get printed: {odd[:3]}, {len(lines)} of {len(lasting)} told, {done.stderr.decode()[-600:]}"]
+    return []
