@@ -60,7 +60,7 @@ static void print_results(const struct command_apply *command)
 static const char *goal_of(const struct command_apply *command, enum kind kind)
 {
     static const char *const ready[KIND_COUNT] = {[KIND_WORKSPACE] = "condition=Ready", [KIND_SANDBOX] = "condition=Ready", [KIND_SESSION] = "condition=Ready",
-                                                  [KIND_EXPOSURE] = "condition=Published"};
+                                                  [KIND_EXPOSURE] = "condition=Published", [KIND_APPROVAL_RULE] = "condition=Ready"};
     return strcmp(command->wait, WAIT_FOR_READY) == 0 ? ready[kind] : command->wait;
 }
 

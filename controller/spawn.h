@@ -28,10 +28,11 @@ struct spawn_options {
     const char *const *environment; // NULL-terminated; NULL = empty. Secrets go here or through descriptors, never argv
     struct spawn_fd fds[SPAWN_MAX_FDS]; // others: 0,1,2 are /dev/null unless named here
     size_t fd_count;
+    const char *directory; // NULL = "/"
     bool dies_with_us; // PR_SET_PDEATHSIG SIGKILL (a set-user-id program drops it at exec)
 };
 // Always in a new session and process group (both numbered *ret_pid), with every signal at its default and unblocked,
-// in the directory "/". *ret_pidfd is the caller's. Any thread; waits for the exec result, so a missing program is an
+// in the directory that is stated. *ret_pidfd is the caller's. Any thread; waits for the exec result, so a missing program is an
 // error here ("cannot start /usr/bin/bwrap: …") and leaves no process.
 int spawn_process(struct spawner *spawner, const struct spawn_options *options, pid_t *ret_pid, int *ret_pidfd,
                   struct error *err);

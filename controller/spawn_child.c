@@ -17,7 +17,7 @@ const char *spawn_stage_words(int stage)
     case SPAWN_STAGE_DESCRIPTORS:
         return " (moving its descriptors)";
     case SPAWN_STAGE_SESSION:
-        return " (making its session)";
+        return " (entering its session and directory)";
     default:
         return "";
     }
@@ -104,7 +104,7 @@ __attribute__((noinline)) static void run_child(const struct spawn_child *child)
     static char *const no_environment[] = {NULL};
     const struct spawn_options *options = child->options;
     reset_signals();
-    if (setsid() < 0 || chdir("/") < 0)
+    if (setsid() < 0 || chdir(options->directory ? options->directory : "/") < 0)
         fail(child->failure_fd, SPAWN_STAGE_SESSION);
     if (options->dies_with_us)
         die_with_parent(child);

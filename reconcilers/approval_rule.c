@@ -158,7 +158,7 @@ int rule_check_room(struct store_tx *tx, struct error *err)
     size_t count = rules.count;
     record_list_free(&rules);
     return count < LIMIT_APPROVAL_RULES ? 0
-                                        : error_set(err, ERROR_LIMIT, "delete those that are expired or exhausted: chat2shell get rules",
+                                        : error_set(err, ERROR_LIMIT, "delete those that are expired or exhausted: chat2shell get rule",
                                                     "there are %d approval rules already, the most at once", LIMIT_APPROVAL_RULES);
 }
 

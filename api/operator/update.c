@@ -132,6 +132,14 @@ static int read_wanted(struct update *update, const struct record *current, stru
     return 0;
 }
 
+// The version that the client stated, also where it is the current one (drop_unchanged); 0: none.
+static int64_t stated_version(const struct update *update, const struct record *wanted)
+{
+    const json_t *body = update->form == UPDATE_JSON_PATCH ? NULL : update->call->body;
+    const char *text = json_get_text(json_object_get(body, "metadata"), "resourceVersion");
+    return wanted->meta.resource_version ? wanted->meta.resource_version : text ? strtoll(text, NULL, 10) : 0;
+}
+
 // A decision mounts host paths: it goes through its own checks, and only once.
 static bool takes_decision(struct update *update, const struct record *current, const struct record *wanted)
 {
@@ -144,7 +152,7 @@ static bool takes_decision(struct update *update, const struct record *current, 
     update->shown = spec->shown_resource_version &&
                             spec->shown_resource_version != current->spec.approval.shown_resource_version
                         ? spec->shown_resource_version
-                        : wanted->meta.resource_version;
+                        : stated_version(update, wanted);
     mem_replace(&update->reason, spec->reason);
     return true;
 }
