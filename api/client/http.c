@@ -106,7 +106,11 @@ int http_write_head(struct buffer *head, const struct http_target *target, const
         buffer_append_text(head, "Host: localhost\r\n");
     else
         buffer_format(head, "Host: %s:%d\r\n", target->host, target->port);
-    buffer_format(head, "%sUser-Agent: chat2shell/" CHAT2SHELL_VERSION "\r\n", keeps ? "" : "Connection: close\r\n");
+    if (ask->upgrade)
+        buffer_format(head, "Connection: Upgrade\r\nUpgrade: %s\r\n", ask->upgrade);
+    else if (!keeps)
+        buffer_append_text(head, "Connection: close\r\n");
+    buffer_append_text(head, "User-Agent: chat2shell/" CHAT2SHELL_VERSION "\r\n");
     for (size_t i = 0; ask->headers && ask->headers[i]; i++)
         buffer_format(head, "%s\r\n", ask->headers[i]);
     if (ask->content_type)
@@ -149,6 +153,14 @@ static int receive(int fd, struct answer_reader *reader, bool head_only, struct 
     return r < 0 ? -1 : 0;
 }
 
+static struct http_answered take_answer(struct answer_reader *reader)
+{
+    size_t len = reader->body.len;
+    struct http_answered answer = {reader->status, TAKE_PTR(reader->content_type), NULL, len};
+    answer.body = buffer_take_string(&reader->body);
+    return answer;
+}
+
 int http_exchange(const struct http_target *target, const struct http_ask *ask, struct http_answered *ret, struct error *err)
 {
     struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
@@ -159,9 +171,29 @@ int http_exchange(const struct http_target *target, const struct http_ask *ask, 
     answer_reader_init(&reader);
     if (send_request(fd, target, ask, deadline, err) < 0 || receive(fd, &reader, false, deadline, err) < 0)
         return -1;
-    size_t len = reader.body.len;
-    *ret = (struct http_answered){reader.status, TAKE_PTR(reader.content_type), NULL, len};
-    ret->body = buffer_take_string(&reader.body);
+    *ret = take_answer(&reader);
+    return 0;
+}
+
+int http_upgrade_ask(const struct http_target *target, const struct http_ask *ask, int *ret_fd, struct buffer *early,
+                     struct http_answered *ret, struct error *err)
+{
+    struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
+    CLEANUP_CLOSE int fd = target->socket_path ? connect_unix(target->socket_path, err) : connect_tcp(target, err);
+    if (fd < 0)
+        return -1;
+    CLEANUP(answer_reader_clear) struct answer_reader reader;
+    answer_reader_init(&reader);
+    reader.may_upgrade = true;
+    if (send_request(fd, target, ask, deadline, err) < 0 || receive(fd, &reader, false, deadline, err) < 0)
+        return -1;
+    *ret_fd = -1;
+    if (reader.status != 101)
+        *ret = take_answer(&reader);
+    else if (buffer_append(early, buffer_text(&reader.body), reader.body.len) < 0)
+        return error_set(err, ERROR_INTERNAL, NULL, "the daemon sent more than it may before it was asked");
+    else
+        *ret_fd = TAKE_FD(fd);
     return 0;
 }
 

@@ -22,6 +22,7 @@ struct http_target {
 struct http_ask {
     const char *method, *path;       // path with its query, already escaped
     const char *content_type;        // NULL = no body
+    const char *upgrade;             // NULL, or the protocol that the connection shall change to
     const char *const *headers;      // further lines "Name: value", NULL-terminated; NULL = none
     const void *body;
     size_t body_len;
@@ -50,6 +51,11 @@ struct buffer *answer_stream_body(struct answer_stream *stream);
 // Takes what is there, without waiting. 1: more may come, 0: that was all.
 int answer_stream_read(struct answer_stream *stream, struct error *err);
 
+// An exchange that turns the connection into a byte stream (ask->upgrade). *ret_fd, blocking, is the caller's, with what came of
+// the stream already in *early (the caller's buffer); or -1 if the server answered something else than 101, which is *ret.
+int http_upgrade_ask(const struct http_target *target, const struct http_ask *ask, int *ret_fd, struct buffer *early,
+                     struct http_answered *ret, struct error *err);
+
 // Escapes all but unreserved characters, for one segment or query value. The caller owns it.
 char *http_escape(const char *text);
 
@@ -63,6 +69,7 @@ struct answer_reader {
     int status;
     char *content_type;
     bool must_close; // the peer will not answer again on this connection
+    bool may_upgrade; // 101 is the answer: what comes behind its head is in body
 };
 void answer_reader_init(struct answer_reader *reader);
 void answer_reader_clear(struct answer_reader *reader);

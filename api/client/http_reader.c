@@ -108,6 +108,10 @@ static int end_head(struct answer_reader *reader, struct error *err)
     if (parse_head(reader, &head, err) < 0)
         return -1;
     buffer_consume(&reader->line, reader->line.len);
+    if (reader->status == 101 && reader->may_upgrade) {
+        reader->state = ANSWER_DONE;
+        return 0;
+    }
     if (reader->status < 200) // an interim answer: the real one follows
         return 0;
     if (head.has_length && head.is_chunked)
@@ -179,13 +183,16 @@ static int feed_body(struct answer_reader *reader, const char *bytes, size_t len
 
 int answer_reader_feed(struct answer_reader *reader, const char *bytes, size_t len, struct error *err)
 {
-    for (size_t at = 0; at < len && reader->state != ANSWER_DONE;) {
+    size_t at = 0;
+    while (at < len && reader->state != ANSWER_DONE) {
         bool is_body = reader->state == ANSWER_LENGTH || reader->state == ANSWER_CHUNK || reader->state == ANSWER_UNTIL_END;
         size_t taken = 1;
         if ((is_body ? feed_body(reader, bytes + at, len - at, &taken, err) : feed_line(reader, bytes[at], err)) < 0)
             return -1;
         at += taken;
     }
+    if (reader->state == ANSWER_DONE && reader->status == 101)
+        buffer_append(&reader->body, bytes + at, len - at);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "api/client/rest.h"
 #include "api/client/http_batch.h"
+#include "controller/base/frames.h"
 #include "controller/base/memory.h"
 #include <string.h>
 
@@ -151,4 +152,27 @@ int rest_get(const struct rest *rest, const char *path, json_t **ret, struct err
 int rest_post(const struct rest *rest, const char *path, const json_t *body, json_t **ret, struct error *err)
 {
     return rest_call(rest, &(struct rest_ask){.method = "POST", .path = path, .body = body}, ret, NULL, NULL, err);
+}
+
+int rest_open_stream(const struct rest *rest, const char *path, const json_t *body, int *ret_fd, struct buffer *early, struct error *err)
+{
+    CLEANUP_FREE char *text = body ? json_to_text(body) : NULL;
+    CLEANUP(http_answered_clear) struct http_answered answer = {0};
+    CLEANUP_JSON json_t *json = NULL;
+    const char *const headers[] = {"Accept: application/json", NULL};
+    struct http_target target = {.socket_path = rest->socket_path};
+    struct http_ask ask = {.method = body ? "POST" : "GET", .path = path, .headers = headers, .body = text, .body_len = text ? strlen(text) : 0,
+                           .timeout_ms = rest->timeout_ms ? rest->timeout_ms : REST_TIMEOUT_MS, .upgrade = STREAM_PROTOCOL,
+                           .content_type = text ? "application/json" : NULL};
+    int fd = -1;
+    if (http_upgrade_ask(&target, &ask, &fd, early, &answer, err) < 0)
+        return -1;
+    if (fd < 0 && answer.status < 300)
+        return error_set(err, ERROR_INTERNAL, "is the daemon of another version?", "the daemon did not open a stream");
+    if (fd < 0) {
+        json_parse_with_nul(answer.body, answer.body_len, &json, NULL);
+        return take_failure(answer.status, json, NULL, err);
+    }
+    *ret_fd = fd;
+    return 0;
 }

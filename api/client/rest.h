@@ -39,6 +39,10 @@ int rest_call_all(const struct rest *rest, struct rest_job *jobs, size_t count, 
 int rest_get(const struct rest *rest, const char *path, json_t **ret, struct error *err);
 int rest_post(const struct rest *rest, const char *path, const json_t *body, json_t **ret, struct error *err);
 
+// A POST (GET without a body) whose connection becomes a stream of frames (controller/base/frames.h). *ret_fd is the caller's;
+// early: what came of it already.
+int rest_open_stream(const struct rest *rest, const char *path, const json_t *body, int *ret_fd, struct buffer *early, struct error *err);
+
 // "/apis/…/sandboxes" or "/apis/…/sandboxes/NAME". The caller owns it.
 char *rest_path(const struct kind_info *info, const char *name);
 // Turns a Status object (or any other failure body) into err. Always -1.

@@ -31,6 +31,14 @@ static void set_stdio(posix_spawn_file_actions_t *actions, const int stdio[3])
     }
 }
 
+// Who leads a session without a terminal and opens one has it as its controlling terminal from then on.
+static void set_terminal(posix_spawn_file_actions_t *actions, const char *terminal)
+{
+    posix_spawn_file_actions_addopen(actions, 0, terminal, O_RDWR, 0);
+    posix_spawn_file_actions_adddup2(actions, 0, 1);
+    posix_spawn_file_actions_adddup2(actions, 0, 2);
+}
+
 static int spawn(const struct child_spec *spec, pid_t *ret_pid)
 {
     sigset_t none, all;
@@ -44,7 +52,10 @@ static int spawn(const struct child_spec *spec, pid_t *ret_pid)
     posix_spawnattr_setsigdefault(&attr, &all);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawn_file_actions_addfchdir_np(&actions, spec->cwd_fd);
-    set_stdio(&actions, spec->stdio);
+    if (spec->terminal)
+        set_terminal(&actions, spec->terminal);
+    else
+        set_stdio(&actions, spec->stdio);
     posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     int result = posix_spawn(ret_pid, spec->program, &actions, &attr, spec->argv, spec->envp);
     posix_spawn_file_actions_destroy(&actions);

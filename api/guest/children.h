@@ -23,7 +23,8 @@ struct child_spec {
     const char *program; // a path
     char *const *argv, *const *envp;
     int cwd_fd;
-    int stdio[3]; // -1: /dev/null
+    int stdio[3];         // -1: /dev/null
+    const char *terminal; // NULL, or a terminal's path: its controlling terminal, in place of stdio
 };
 
 void children_init(struct children *children);

@@ -39,6 +39,19 @@ void environment_set(struct environment *environment, const char *name, const ch
     environment->vars[environment->count] = NULL;
 }
 
+void environment_unset(struct environment *environment, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < environment->count; i++) {
+        if (strncmp(environment->vars[i], name, len) != 0 || environment->vars[i][len] != '=')
+            continue;
+        free(environment->vars[i]);
+        environment->vars[i] = environment->vars[--environment->count];
+        environment->vars[environment->count] = NULL;
+        return;
+    }
+}
+
 const char *environment_get(const struct environment *environment, const char *name)
 {
     size_t len = strlen(name);

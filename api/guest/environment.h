@@ -11,5 +11,6 @@ struct environment {
 void environment_init(struct environment *environment);
 void environment_free(struct environment *environment);
 void environment_set(struct environment *environment, const char *name, const char *value);
+void environment_unset(struct environment *environment, const char *name);
 void environment_copy(const struct environment *from, struct environment *to);
 const char *environment_get(const struct environment *environment, const char *name); // NULL if absent

@@ -1,9 +1,11 @@
 // Starting, signalling and forgetting the operator's programs. No shell: argv as it is, with a PATH search.
 #include "api/guest/exec_state.h"
 #include "api/guest/params.h"
+#include "api/guest/terminal.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,7 +41,7 @@ static void exited(struct child *child)
     struct exec *exec = CONTAINER_OF(child, struct exec, child);
     exec->has_exited = true;
     exec->exit_code = child_exit_code(child->wait_status);
-    exec_wake_reader(exec);
+    exec_program_ended(exec);
 }
 
 void exec_drop(struct exec *exec)
@@ -47,6 +49,7 @@ void exec_drop(struct exec *exec)
     children_forget(&exec->guest->children, &exec->child);
     child_signal_group(&exec->child, SIGKILL);
     exec_end_io(exec);
+    guest_loop_timer_stop(&exec->guest->loop, &exec->hangup);
     exec->guest->exec_count--;
     free(exec->failure);
     free(exec);
@@ -59,6 +62,8 @@ struct program {
     char *path;
     struct environment environment;
     int cwd_fd;
+    bool has_terminal;
+    struct terminal_size size;
 };
 
 static void program_free(struct program *program)
@@ -142,11 +147,24 @@ static char *find_program(const struct program *program)
     return found;
 }
 
+static int parse_terminal(const json_t *params, struct program *program, struct error *err)
+{
+    const json_t *tty = json_object_get(params, "tty");
+    const char *term;
+    if (!tty)
+        return 0;
+    if (terminal_read(tty, &program->size, &term, err) < 0)
+        return -1;
+    terminal_set_environment(&program->environment, term);
+    program->has_terminal = true;
+    return 0;
+}
+
 static int parse_program(struct guest *guest, const json_t *params, struct program *program,
                          struct error *err)
 {
     environment_copy(&guest->environment, &program->environment);
-    if (parse_argv(params, program, err) < 0 || parse_env(params, program, err) < 0 ||
+    if (parse_argv(params, program, err) < 0 || parse_terminal(params, program, err) < 0 || parse_env(params, program, err) < 0 ||
         open_cwd(guest, params, program, err) < 0)
         return -1;
     program->path = find_program(program);
@@ -170,6 +188,40 @@ static void close_pair(int (*pair)[2])
             close((*pair)[i]);
 }
 
+// A failed start is the program's result, as in a shell. False: it was one.
+static bool start_child(struct exec *exec, const struct program *program, struct child_spec *spec)
+{
+    int number = program->path ? 0 : ENOENT;
+    spec->program = program->path;
+    spec->argv = program->argv;
+    spec->envp = program->environment.vars;
+    spec->cwd_fd = program->cwd_fd;
+    if (!number)
+        children_spawn(&exec->guest->children, spec, &exec->child, &number, NULL);
+    if (number)
+        note_failure(exec, program->argv[0], number);
+    return number == 0;
+}
+
+// The master is there twice, so that its two directions can be watched apart.
+static int spawn_on_terminal(struct exec *exec, const struct program *program, struct error *err)
+{
+    CLEANUP_FREE char *slave = NULL;
+    CLEANUP_CLOSE int master = -1;
+    if (terminal_open(&program->size, &master, &slave, err) < 0)
+        return -1;
+    CLEANUP_CLOSE int second = fcntl(master, F_DUPFD_CLOEXEC, 3);
+    if (second < 0)
+        return error_errno(err, errno, NULL, "cannot open a terminal");
+    if (!start_child(exec, program, &(struct child_spec){.terminal = slave}))
+        return 0;
+    exec->has_terminal = true;
+    exec->leader = exec->child.pid;
+    exec->in.fd = TAKE_FD(master);
+    exec->out[0].fd = TAKE_FD(second);
+    return 0;
+}
+
 static int spawn(struct exec *exec, const struct program *program, struct error *err)
 {
     CLEANUP(close_pair) int in[2] = {-1, -1};
@@ -177,18 +229,8 @@ static int spawn(struct exec *exec, const struct program *program, struct error 
     CLEANUP(close_pair) int errors[2] = {-1, -1};
     if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0)
         return error_errno(err, errno, NULL, "cannot make a pipe");
-    struct child_spec spec = {.program = program->path,
-                              .argv = program->argv,
-                              .envp = program->environment.vars,
-                              .cwd_fd = program->cwd_fd,
-                              .stdio = {in[0], out[1], errors[1]}};
-    int number = program->path ? 0 : ENOENT; // a failed start is the program's result, as in a shell
-    if (!number)
-        children_spawn(&exec->guest->children, &spec, &exec->child, &number, NULL);
-    if (number) {
-        note_failure(exec, program->argv[0], number);
+    if (!start_child(exec, program, &(struct child_spec){.stdio = {in[0], out[1], errors[1]}}))
         return 0;
-    }
     exec->in.fd = TAKE_FD(in[1]);
     exec->out[0].fd = TAKE_FD(out[0]);
     exec->out[1].fd = TAKE_FD(errors[0]);
@@ -206,7 +248,7 @@ static int start(struct guest *guest, const char *id, const struct program *prog
     exec->child.exited = exited;
     exec_start_io(exec);
     guest->exec_count++;
-    if (spawn(exec, program, err) < 0) {
+    if ((program->has_terminal ? spawn_on_terminal(exec, program, err) : spawn(exec, program, err)) < 0) {
         exec_drop(exec);
         return -1;
     }
@@ -254,17 +296,68 @@ void exec_signal_request(struct request *request)
     request_answer(request, json_object());
 }
 
-void exec_end_request(struct request *request)
+void exec_resize_request(struct request *request)
 {
-    struct guest *guest = request->guest;
+    struct error err = ERROR_INIT;
+    int64_t columns = 0, rows = 0;
     struct exec *exec = exec_of_request(request);
     if (!exec)
         return;
-    struct exec **at = &guest->execs;
+    if (params_get_int(request->params, "columns", 0, UINT16_MAX, &columns, &err) == 0 &&
+        params_get_int(request->params, "rows", 0, UINT16_MAX, &rows, &err) == 0 && !exec->has_terminal)
+        error_set(&err, ERROR_INVALID, NULL, "%s has no terminal", exec->id);
+    if (err.code) {
+        request_fail(request, RPC_INVALID_PARAMS, &err);
+        return;
+    }
+    const struct terminal_size size = {(uint16_t)columns, (uint16_t)rows};
+    if (exec->out[0].fd >= 0)
+        terminal_resize(exec->out[0].fd, &size);
+    request_answer(request, json_object());
+}
+
+// ---- ending
+
+static struct exec **place_of(const struct exec *exec)
+{
+    struct exec **at = &exec->guest->execs;
     while (*at != exec)
         at = &(*at)->next;
-    *at = exec->next;
+    return at;
+}
+
+static void forget(struct exec *exec)
+{
+    *place_of(exec) = exec->next;
     exec_drop(exec);
+}
+
+static void hangup_is_over(struct loop_timer *timer)
+{
+    struct exec *exec = CONTAINER_OF(timer, struct exec, hangup);
+    terminal_kill_session(exec->leader, exec->child.pid == 0);
+    forget(exec);
+}
+
+// The terminal goes: its shell gets SIGHUP and passes it on to its jobs. What of the session is left then is killed; only what
+// made a session of its own lives on, as behind a modem.
+static void hang_up(struct exec *exec)
+{
+    exec->id[0] = '\0'; // nobody finds it any more
+    exec_end_io(exec);
+    exec->hangup.fire = hangup_is_over;
+    guest_loop_timer_start(&exec->guest->loop, &exec->hangup, EXEC_HANGUP_MS);
+}
+
+void exec_end_request(struct request *request)
+{
+    struct exec *exec = exec_of_request(request);
+    if (!exec)
+        return;
+    if (exec->has_terminal && !exec->has_exited)
+        hang_up(exec);
+    else
+        forget(exec);
     request_answer(request, json_object());
 }
 

@@ -6,5 +6,6 @@ void exec_start_request(struct request *request);
 void exec_write_request(struct request *request);
 void exec_read_request(struct request *request);
 void exec_signal_request(struct request *request);
+void exec_resize_request(struct request *request);
 void exec_end_request(struct request *request);
 void execs_free(struct guest *guest); // their processes are gone already

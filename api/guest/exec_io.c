@@ -73,8 +73,9 @@ static void serve_reader(struct exec *exec, bool is_last_chance)
         buffer_append_text(&streams[1], exec->failure);
         free(TAKE_PTR(exec->failure));
     }
-    // A stray background process may hold a pipe open for ever: empty and the program gone is the end.
-    bool is_finished = has_exited && !may_have_more;
+    // A stray background process may hold a pipe open for ever: empty and the program gone is the end. What was written to a
+    // terminal may still be on its way through the kernel: there the end is told, or silence.
+    bool is_finished = has_exited && !may_have_more && (exec->out[0].fd < 0 || !exec->silence.is_armed);
     if (streams[0].len || streams[1].len || is_finished || is_last_chance) {
         struct request *request = exec->reader;
         json_t *result = read_result(exec, streams, is_finished);
@@ -88,10 +89,22 @@ static void serve_reader(struct exec *exec, bool is_last_chance)
     errors = streams[1];
 }
 
-void exec_wake_reader(struct exec *exec)
+static void exec_wake_reader(struct exec *exec)
 {
     if (exec->reader)
         serve_reader(exec, false);
+}
+
+static void silence_is_over(struct loop_timer *timer)
+{
+    exec_wake_reader(CONTAINER_OF(timer, struct exec, silence));
+}
+
+void exec_program_ended(struct exec *exec)
+{
+    if (exec->has_terminal && exec->out[0].fd >= 0)
+        guest_loop_timer_start(&exec->guest->loop, &exec->silence, EXEC_SILENCE_MS);
+    exec_wake_reader(exec);
 }
 
 static void out_ready(struct loop_source *source, uint32_t events)
@@ -253,6 +266,7 @@ void exec_start_io(struct exec *exec)
     exec->out[0] = (struct loop_source){.fd = -1, .events = EPOLLIN, .ready = out_ready};
     exec->out[1] = (struct loop_source){.fd = -1, .events = EPOLLIN, .ready = errors_ready};
     exec->read_timer.fire = read_time_is_up;
+    exec->silence.fire = silence_is_over;
 }
 
 void exec_end_io(struct exec *exec)
@@ -260,6 +274,7 @@ void exec_end_io(struct exec *exec)
     if (exec->reader)
         cancel_read(exec->reader);
     fail_writes(exec, "the program was ended");
+    guest_loop_timer_stop(&exec->guest->loop, &exec->silence);
     close_source(exec, &exec->in);
     close_source(exec, &exec->out[0]);
     close_source(exec, &exec->out[1]);

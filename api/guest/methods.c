@@ -61,6 +61,7 @@ static const struct method methods[] = {
     {"chat2shell/exec_write", exec_write_request},
     {"chat2shell/exec_read", exec_read_request},
     {"chat2shell/exec_signal", exec_signal_request},
+    {"chat2shell/exec_resize", exec_resize_request},
     {"chat2shell/exec_end", exec_end_request},
     {"chat2shell/git_unsaved", git_unsaved_request},
 };

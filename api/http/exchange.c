@@ -28,6 +28,7 @@ void http_request_unref(struct http_request *request)
     if (request->response)
         MHD_destroy_response(request->response);
     http_stream_free(request->stream);
+    http_upgrade_free(request->upgrade);
     if (request->release_kept)
         request->release_kept(request->kept);
     pthread_mutex_destroy(&request->lock);
@@ -306,6 +307,7 @@ void http_exchange_completed(void *arg, struct MHD_Connection *mhd, void **state
     http_request_unwatch(request);
     if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK)
         http_request_end_wait(request, 0, NULL);
+    http_upgrade_completed(request);
     http_connection_enter(server, request->connection, HTTP_IDLE, http_server_now_ms(server) + HTTP_IDLE_MS);
     http_request_unref(request);
     http_server_count_active(server, -1);

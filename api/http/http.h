@@ -41,6 +41,7 @@
 struct http_server;
 struct http_request;
 struct http_stream;
+struct http_upgrade;
 
 struct http_header {
     const char *name, *value;
@@ -144,3 +145,19 @@ void http_stream_close(struct http_stream *stream); // what is queued is still s
 // In place of http_stream_close: a last piece of any size (allocated, taken; NULL with len 0: none) goes out behind what
 // is queued. A client that has not read all of it within HTTP_REPLY_MS loses its connection.
 void http_stream_end(struct http_stream *stream, char *body, size_t len);
+
+// An answer that ends HTTP on this connection (101 with `Upgrade: protocol`): from then on it is a byte stream. Any thread.
+struct http_upgrade_options {
+    const char *protocol; // lives as long as the server
+    // Loop thread, exactly once. fd is nonblocking, the handler's to watch, read, write and shut down until http_upgrade_close,
+    // and never to be closed. early: bytes that came right behind the request, valid in the call. upgrade NULL: the client
+    // has gone, or the server stops; there is no stream.
+    void (*started)(void *arg, struct http_upgrade *upgrade, int fd, const char *early, size_t early_len);
+    void *arg;
+};
+// Does the client ask for it (Connection: Upgrade, Upgrade: protocol)? Inside check_head and handle.
+bool http_request_wants_upgrade(const struct http_request *request, const char *protocol);
+void http_upgrade(struct http_request *request, const struct http_upgrade_options *options);
+// Inside `started`: fn runs on the loop thread when the server stops, and has called http_upgrade_close when it returns.
+void http_upgrade_on_stop(struct http_upgrade *upgrade, void (*fn)(void *arg), void *arg);
+void http_upgrade_close(struct http_upgrade *upgrade); // loop thread, once; fd must not be watched any more

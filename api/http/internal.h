@@ -43,6 +43,7 @@ struct http_server {
     _Atomic int refs; // one for the owner, one a request
     _Atomic size_t body_bytes;
     struct loop_timer *sweep; // loop thread
+    struct http_upgrade *upgrades; // loop thread
     pthread_mutex_t lock;     // guards the rest
     pthread_cond_t drained;   // a count below became 0
     TAILQ_HEAD(http_list, http_connection) waiting, working; // for the client, for us; longest unchanged first
@@ -50,6 +51,7 @@ struct http_server {
     size_t connection_count;
     size_t suspended_count; // until the library knows that they go on
     size_t active_count;    // requests that the library has not completed
+    size_t upgrade_count;   // connections that left HTTP, or are about to, and that the library has not got back
     bool is_stopping;               // nothing is suspended from now on
 };
 
@@ -83,6 +85,7 @@ struct http_request {
     void *kept; // check_head's, freed with the request
     void (*release_kept)(void *kept);
     struct http_stream *stream; // NULL unless the answer is one; freed with the request
+    struct http_upgrade *upgrade; // the same
 };
 
 // ---- server.c
@@ -128,6 +131,10 @@ void http_request_unwatch(struct http_request *request);
 void http_request_end_wait(struct http_request *request, int status, struct MHD_Response *response);
 // ---- stream.c
 void http_stream_free(struct http_stream *stream);
+// ---- upgrade.c
+void http_upgrade_free(struct http_upgrade *upgrade);
+void http_upgrade_completed(struct http_request *request); // the library is done with it
+void http_upgrades_stop(struct http_server *server);       // loop thread
 // ---- head_read.c
 int http_head_read(struct http_request *request, const char *method, const char *version, int *ret_status,
                    struct error *err);

@@ -55,7 +55,7 @@ static void set_room(struct http_server *server)
 static struct MHD_Daemon *start_daemon(struct http_server *server)
 {
     const struct http_server_options *options = &server->options;
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (options->tls_pem ? MHD_USE_TLS : 0);
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | (options->tls_pem ? MHD_USE_TLS : 0);
     struct MHD_OptionItem items[] = {
         {MHD_OPTION_LISTEN_SOCKET, options->listen_fd, NULL},
         // Its threads share this evenly, the clients do not: the limit that counts is connections_max.
@@ -126,6 +126,7 @@ static void end_waits(void *arg)
         http_request_end_wait(request, 503, http_stopping_reply(server));
         http_request_unref(request);
     }
+    http_upgrades_stop(server);
 }
 
 // Answers that are ready go out first, for a bounded time: the library drops what is unsent when it stops.
@@ -136,7 +137,7 @@ static void drain(struct http_server *server)
     for (int64_t left_ms = DRAIN_MS; server->active_count && left_ms > 0;
          left_ms = end_ms - boot_time_now().ms)
         thread_cond_wait_ms(&server->drained, &server->lock, left_ms);
-    while (server->suspended_count) // the library aborts if one is left
+    while (server->suspended_count || server->upgrade_count) // the library aborts if one is left
         pthread_cond_wait(&server->drained, &server->lock);
     pthread_mutex_unlock(&server->lock);
 }

@@ -12,13 +12,13 @@ void sandbox_ask_free(struct sandbox_ask *ask)
 }
 
 // What a closed lane says is worded for assistants; the record knows better.
-static void explain(const struct sandbox_ask *ask, const struct error *err, struct error *ret)
+void sandbox_ask_explain(struct world *world, const char *sandbox_uid, const struct error *err, struct error *ret)
 {
     CLEANUP_RECORD struct record *sandbox = NULL;
     *ret = *err;
     if (err->code != ERROR_NOT_FOUND && err->code != ERROR_STATE && err->code != ERROR_UNAVAILABLE)
         return;
-    if (store_get_uid(ask->call->world->store, KIND_SANDBOX, ask->sandbox_uid, &sandbox, NULL) < 0)
+    if (store_get_uid(world->store, KIND_SANDBOX, sandbox_uid, &sandbox, NULL) < 0)
         return;
     const struct condition *failed = record_condition(sandbox, CONDITION_FAILED);
     if (sandbox->meta.removed_at.ms || sandbox->meta.deletion_at.ms)
@@ -41,15 +41,19 @@ static void on_answer(void *arg, int result, json_t *answer, const struct error 
     if (result < 0 && ask->is_start)
         operator_execs_remove(call->server->execs, ask->id);
     if (result < 0)
-        explain(ask, err, &why);
+        sandbox_ask_explain(call->world, ask->sandbox_uid, err, &why);
     else if (!body)
         error_set(&why, ERROR_UNAVAILABLE, "delete the sandbox if it goes on",
                   "the sandbox's tool server gave an answer that makes no sense");
+    void (*then)(struct call *, const char *, const char *) = body ? ask->then : NULL;
+    if (then)
+        then(call, ask->sandbox_uid, ask->id);
     sandbox_ask_free(ask);
-    if (body)
-        operator_answer(call, 200, body);
-    else
+    if (body && !then)
+        operator_answer(call, 200, TAKE_PTR(body));
+    else if (!body)
         operator_fail(call, &why);
+    json_decref(body);
 }
 
 static void cancel_ask(struct call *call)

@@ -1,5 +1,6 @@
 // One request: what it asks for, taken out of the HTTP request once, and its one answer.
 #include "api/operator/internal.h"
+#include "api/operator/stream.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
 #include "controller/ids.h"
@@ -70,6 +71,12 @@ struct http_stream *operator_answer_stream(struct call *call, const struct http_
         call->http, &(struct http_reply){.status = 200, .content_type = "application/json"}, options);
     call_free(call);
     return stream;
+}
+
+void operator_answer_upgrade(struct call *call, const struct http_upgrade_options *options)
+{
+    http_upgrade(call->http, options);
+    call_free(call);
 }
 
 void operator_answer_bytes(struct call *call, int status, const char *content_type, const void *bytes,

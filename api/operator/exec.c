@@ -1,10 +1,12 @@
 // The handlers of programs in sandboxes: start, write, read, signal, end.
 #include "api/operator/exec.h"
 #include "controller/base/buffer.h"
+#include "controller/base/frames.h"
 #include "controller/base/guest_protocol.h"
 #include "controller/base/memory.h"
 #include "controller/base/random.h"
 #include "controller/base/utf8.h"
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,6 +50,25 @@ static int check_argv(const json_t *argv, struct error *err)
     return 0;
 }
 
+static int check_cells(const json_t *tty, const char *name, struct error *err)
+{
+    const json_t *value = json_object_get(tty, name);
+    json_int_t number = json_integer_value(value);
+    if (value && (!json_is_integer(value) || number < 0 || number > UINT16_MAX))
+        return error_set(err, ERROR_INVALID, NULL, "tty.%s: must be an integer from 0 to %d", name, UINT16_MAX);
+    return 0;
+}
+
+static int check_terminal(const json_t *tty, struct error *err)
+{
+    const json_t *term = json_object_get(tty, "term");
+    if (!tty || json_is_null(tty))
+        return 0;
+    if (!json_is_object(tty) || (term && !json_is_string(term)))
+        return error_set(err, ERROR_INVALID, NULL, "tty: must be an object {columns, rows, term}");
+    return check_cells(tty, "columns", err) < 0 ? -1 : check_cells(tty, "rows", err);
+}
+
 static int check_start(const json_t *body, struct error *err)
 {
     const json_t *cwd = json_object_get(body, "cwd"), *env = json_object_get(body, "env");
@@ -61,7 +82,7 @@ static int check_start(const json_t *body, struct error *err)
         return error_set(err, ERROR_INVALID, NULL, "env: must be an object of strings");
     json_object_foreach((json_t *)env, name, value) if (!json_is_string(value)) return error_set(
         err, ERROR_INVALID, NULL, "env.%.64s: must be a string", name);
-    return 0;
+    return check_terminal(json_object_get(body, "tty"), err);
 }
 
 static void make_id(char id[EXEC_ID_SIZE])
@@ -101,6 +122,8 @@ static json_t *start_params(const json_t *body, const char *id)
         json_object_set(params, "cwd", json_object_get(body, "cwd"));
     if (json_is_object(json_object_get(body, "env")))
         json_object_set(params, "env", json_object_get(body, "env"));
+    if (json_is_object(json_object_get(body, "tty")))
+        json_object_set(params, "tty", json_object_get(body, "tty"));
     return params;
 }
 
@@ -126,6 +149,7 @@ void operator_exec_start(struct call *call)
     snprintf(ask->id, sizeof(ask->id), "%s", id);
     ask->answer = answer_start;
     ask->is_start = true;
+    ask->then = http_request_wants_upgrade(call->http, STREAM_PROTOCOL) ? operator_exec_join : NULL;
     sandbox_ask_run(ask, true); // not to be given up half way: the caller has no id to end it by
 }
 

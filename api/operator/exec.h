@@ -33,6 +33,8 @@ struct sandbox_ask {
     bool is_start; // the program is forgotten if it fails
     // The answer's body; NULL: what came back is not what it should be.
     json_t *(*answer)(struct sandbox_ask *ask, const json_t *from);
+    // What follows on success in place of the answer; ends the call. Strings are borrowed. NULL: the answer.
+    void (*then)(struct call *call, const char *sandbox_uid, const char *exec_id);
 };
 // params: taken. Becomes call->state.
 struct sandbox_ask *sandbox_ask_new(struct call *call, const struct record *sandbox, const char *method,
@@ -40,3 +42,21 @@ struct sandbox_ask *sandbox_ask_new(struct call *call, const struct record *sand
 void sandbox_ask_free(struct sandbox_ask *ask);
 // Sends it and answers the call. is_kept: it is sent and heard out although the client leaves.
 void sandbox_ask_run(struct sandbox_ask *ask, bool is_kept);
+// What went wrong with a sandbox, in an operator's words: a lane words it for assistants, the record knows better.
+void sandbox_ask_explain(struct world *world, const char *sandbox_uid, const struct error *err, struct error *ret);
+
+// ---- exec_output.c: what a program prints
+// --------------------------------------------------------------------------------------
+struct exec_output {
+    char *bytes[2]; // stdout, stderr
+    size_t len[2];
+    bool has_exited;
+    int exit_code;
+};
+void exec_output_clear(struct exec_output *output);
+// Strict: -1 if it is not what a tool server may answer.
+int exec_output_read(const json_t *from, struct exec_output *ret);
+
+// ---- exec_stream.c: the program's streams over the connection that asked for it
+// ---------------------------------------------------------
+void operator_exec_join(struct call *call, const char *sandbox_uid, const char *exec_id);

@@ -171,13 +171,22 @@ static int check_id(struct shell *shell, const char *id, struct error *err)
     return 0;
 }
 
+// CodexPro runs commands between pipes only: a program that asks for a terminal would not find one.
+static int check_terminal(const json_t *params, struct error *err)
+{
+    if (!json_object_get(params, "tty"))
+        return 0;
+    return error_set(err, ERROR_UNSUPPORTED, "leave out -t, or create the sandbox with \"session\": \"guest\"",
+                     "the tool server of this sandbox (CodexPro) has no terminals");
+}
+
 void shell_exec_start(struct shell_request *request)
 {
     CLEANUP(buffer_free) struct buffer spec = BUFFER_INIT(SPEC_MAX_BYTES);
     struct error err = ERROR_INIT;
     const char *id;
     if (shell_get_text(request->params, "exec_id", true, &id, &err) == 0 && check_id(request->shell, id, &err) == 0 &&
-        make_spec(request->params, &spec, &err) == 0)
+        check_terminal(request->params, &err) == 0 && make_spec(request->params, &spec, &err) == 0)
         start(request, id, &spec);
     else
         shell_fail(request, &err);
