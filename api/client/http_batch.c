@@ -170,6 +170,15 @@ static void serve_lane(struct batch *batch, struct lane *lane, short events)
         receive_some(batch, lane);
 }
 
+static int until_next_deadline_ms(const struct batch *batch)
+{
+    int64_t now_ms = boot_time_now().ms, left = POLL_MAX_MS;
+    for (size_t i = 0; i < HTTP_BATCH_CONNECTIONS; i++)
+        if (batch->lanes[i].is_busy && batch->lanes[i].deadline_ms - now_ms < left)
+            left = batch->lanes[i].deadline_ms - now_ms;
+    return left > 0 ? (int)left : 0;
+}
+
 static void turn(struct batch *batch)
 {
     struct pollfd fds[HTTP_BATCH_CONNECTIONS];
@@ -179,7 +188,7 @@ static void turn(struct batch *batch)
             begin(batch, lane);
         fds[i] = (struct pollfd){.fd = lane->is_busy ? lane->fd : -1, .events = lane->sent < lane->out.len ? POLLIN | POLLOUT : POLLIN};
     }
-    if (batch->done == batch->of->count || poll(fds, HTTP_BATCH_CONNECTIONS, POLL_MAX_MS) < 0)
+    if (batch->done == batch->of->count || poll(fds, HTTP_BATCH_CONNECTIONS, until_next_deadline_ms(batch)) < 0)
         return;
     int64_t now_ms = boot_time_now().ms;
     for (size_t i = 0; i < HTTP_BATCH_CONNECTIONS; i++) {
