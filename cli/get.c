@@ -6,36 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AS_JSONPATH "jsonpath="
-#define AS_COLUMNS "custom-columns="
-
-const char *const get_outputs[] = {"table", "wide", "json", "yaml", "name", AS_JSONPATH, AS_COLUMNS, NULL};
-
 // ---- options ------------------------------------------------------------------------------------------------------------
-static int prepare_output(struct get *get, const char *output, struct error *err)
-{
-    get->is_wide = strcmp(output, "wide") == 0;
-    if (get->is_wide || strcmp(output, "table") == 0)
-        return 0;
-    get->form = GET_OBJECTS;
-    if (strncmp(output, AS_JSONPATH, strlen(AS_JSONPATH)) == 0) {
-        get->form = GET_JSONPATH;
-        return jsonpath_parse(output + strlen(AS_JSONPATH), &get->jsonpath, err);
-    }
-    if (strncmp(output, AS_COLUMNS, strlen(AS_COLUMNS)) == 0) {
-        get->form = GET_COLUMNS;
-        return custom_columns_parse(output + strlen(AS_COLUMNS), &get->columns, err);
-    }
-    return 0;
-}
-
 int get_prepare(struct invocation *in, struct get *ret, struct error *err)
 {
     const char *output = invocation_option(in, "output"), *sort = invocation_option(in, "sort-by");
     ret->in = in;
     ret->has_headings = !invocation_switch(in, "no-headers", false);
     ret->is_sorted = sort != NULL;
-    if (get_check_chunk_size(in, err) < 0 || prepare_output(ret, output ? output : "table", err) < 0 || (sort && json_expression_parse(sort, &ret->sort, err) < 0))
+    if (get_check_chunk_size(in, err) < 0 || get_prepare_form(ret, output ? output : "table", err) < 0 ||
+        (sort && json_expression_parse(sort, &ret->sort, err) < 0))
         return -1;
     ret->rest = invocation_rest(in, err);
     return ret->rest ? 0 : -1;

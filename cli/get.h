@@ -24,6 +24,9 @@ int get_prepare(struct invocation *in, struct get *ret, struct error *err);
 void get_clear(struct get *get);
 int get_run(struct get *get, struct error *err); // lists, and watches with --watch
 
+int get_prepare_form(struct get *get, const char *output, struct error *err); // get_form.c
+int get_raw(struct invocation *in, const char *path, struct error *err);      // get_raw.c
+
 // ---- get_list.c
 // A collection's Table or List, in pieces of --chunk-size. New reference.
 int get_list(const struct get *get, const char *path, json_t **ret, struct error *err);

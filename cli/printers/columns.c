@@ -72,6 +72,36 @@ int custom_columns_parse(const char *text, struct custom_columns **ret, struct e
     return 0;
 }
 
+// The next word of a line; NULL at its end. The caller owns it.
+static char *next_word(const char **at)
+{
+    *at += strspn(*at, " \t\r");
+    size_t len = strcspn(*at, " \t\r\n");
+    char *word = len ? mem_strndup(*at, len) : NULL;
+    *at += len;
+    return word;
+}
+
+int custom_columns_parse_lines(const char *text, struct custom_columns **ret, struct error *err)
+{
+    CLEANUP(custom_columns_free) struct custom_columns *made = mem_alloc(sizeof(*made));
+    const char *headings = text, *paths = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
+    for (bool is_more = paths != NULL; is_more;) {
+        CLEANUP_FREE char *heading = next_word(&headings), *path = next_word(&paths);
+        CLEANUP_FREE char *both = heading && path ? mem_format("%s:%s", heading, path) : NULL;
+        if (!heading != !path)
+            return error_set(err, ERROR_USAGE, "give a path for each heading", "the file of columns has not as many paths as headings");
+        if (both && add_column(made, both, strlen(both), err) < 0)
+            return -1;
+        is_more = both != NULL;
+    }
+    if (!made->count)
+        return error_set(err, ERROR_USAGE, "the first line: NAME PHASE; the second one: .metadata.name .status.phase",
+                         "a file of columns has two lines, one of headings and one of paths");
+    *ret = TAKE_PTR(made);
+    return 0;
+}
+
 void custom_columns_add_heading(const struct custom_columns *columns, struct text_table *to)
 {
     const char *cells[TABLE_MAX_COLUMNS];

@@ -8,6 +8,8 @@
 struct custom_columns;
 // ERROR_USAGE. The caller frees *ret.
 int custom_columns_parse(const char *text, struct custom_columns **ret, struct error *err);
+// A line of headings and a line of paths, apart by blanks.
+int custom_columns_parse_lines(const char *text, struct custom_columns **ret, struct error *err);
 void custom_columns_free(struct custom_columns **columns);
 // Several values stand apart by a comma; where nothing is: "<none>".
 void custom_columns_add_heading(const struct custom_columns *columns, struct text_table *to);

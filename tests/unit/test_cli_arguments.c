@@ -44,8 +44,8 @@ static void a_wrong_command_line_is_named_and_a_likely_meaning_told(void **state
     assert_usage("xyzzy", "there is no command 'xyzzy'", "chat2shell help");
     assert_usage("approval aprove x", "there is no command 'aprove'", "did you mean `chat2shell approval approve`?");
     assert_usage("approval", "needs a command", "chat2shell approval --help");
-    assert_usage("get", "needs KIND", "chat2shell get --help");
-    assert_usage("describe a b c", "does not take the argument 'c'", "chat2shell describe --help");
+    assert_usage("explain", "needs KIND", "chat2shell explain --help");
+    assert_usage("export a b c", "does not take the argument 'c'", "chat2shell export --help");
     assert_usage("get x -o jsonpath=", "--output cannot be 'jsonpath='", "");
     assert_usage("get x --ouput=json", "there is no option '--ouput'", "did you mean `--output`?");
     assert_usage("get x -z", "there is no option '-z'", "chat2shell get --help");
