@@ -29,7 +29,8 @@ struct session {
     int64_t written;
     int signal_fd;
     sigset_t mask_before;
-    bool is_over; // exit_code holds the end; what is printed may still wait
+    bool has_ended; // the connection; frames of it may still wait
+    bool is_over;   // exit_code holds the end; what is printed may still wait
     int exit_code;
 };
 
@@ -208,9 +209,16 @@ static int receive(struct session *session, struct error *err)
     ssize_t n = recv(session->fd, buffer_reserve(&session->in, room), room, MSG_DONTWAIT);
     if (n > 0)
         session->in.len += (size_t)n;
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        return error_set(err, ERROR_UNAVAILABLE, "is it still there? chat2shell status", "the daemon ended the connection; it ended the command, too");
+    else
+        session->has_ended = n == 0 || (errno != EAGAIN && errno != EINTR);
     return take_frames(session, err);
+}
+
+static int check_end(const struct session *session, struct error *err)
+{
+    if (!session->has_ended || session->is_over || holds_back(session))
+        return 0;
+    return error_set(err, ERROR_UNAVAILABLE, "is it still there? chat2shell status", "the daemon ended the connection; it ended the command, too");
 }
 
 // ---- signals --------------------------------------------------------------------------------------------------------
@@ -267,9 +275,9 @@ static void take_signals(struct session *session)
 static void want(struct session *session, struct pollfd polls[POLLED])
 {
     bool may_read = session->has_input && !session->is_over && session->window > 0 && session->out.len - session->sent < READ_BYTES;
-    bool may_receive = !session->is_over && !holds_back(session);
-    short out = session->out.len > session->sent ? POLLOUT : 0;
-    polls[SOCKET] = (struct pollfd){session->is_over ? -1 : session->fd, (short)((may_receive ? POLLIN : 0) | out), 0};
+    bool is_open = !session->is_over && !session->has_ended;
+    short in = holds_back(session) ? 0 : POLLIN, out = session->out.len > session->sent ? POLLOUT : 0;
+    polls[SOCKET] = (struct pollfd){is_open && (in | out) ? session->fd : -1, (short)(in | out), 0}; // else its end would be told for ever
     polls[INPUT] = (struct pollfd){may_read ? session->ask->input_fd : -1, POLLIN, 0};
     polls[SIGNALS] = (struct pollfd){session->signal_fd, POLLIN, 0};
     for (int i = 0; i < 2; i++)
@@ -288,9 +296,10 @@ static int step(struct session *session, const struct pollfd polls[POLLED], stru
     if (session->is_over)
         return 0;
     push(session);
-    if (polls[SOCKET].revents & ~POLLOUT)
-        return receive(session, err);
-    return take_frames(session, err); // what was held back
+    bool is_told = (polls[SOCKET].revents & ~POLLOUT) && !holds_back(session);
+    if ((is_told ? receive(session, err) : take_frames(session, err)) < 0)
+        return -1;
+    return check_end(session, err);
 }
 
 static int follow(struct session *session, struct error *err)

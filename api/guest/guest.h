@@ -34,9 +34,11 @@ struct guest {
     int exec_count;
     bool is_stopping;
     struct loop_timer map_timer; // gives back the memory of a repository map that nobody asks for
-    bool has_grown;              // a large message came: give memory back when all is answered
+    struct loop_timer trim_timer; // gives back what large messages took
 };
 
+// A message of that size came or goes (loop thread).
+void guest_note_message(struct guest *guest, size_t len);
 // A tool has ended (loop thread): if it left a repository map, look after it.
 void guest_watch_map(struct guest *guest);
 // Serves in_fd/out_fd until end of input or a signal, ends every process it started, returns 0 (or -1 if it

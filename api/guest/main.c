@@ -89,7 +89,7 @@ static void keep_memory_small(void)
 {
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-    mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 1024 * 1024); // below it the server's timer gives memory back, when all is quiet
 }
 
 int main(int argc, char **argv)

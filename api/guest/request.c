@@ -31,7 +31,9 @@ char *rpc_result_text(const json_t *id, json_t *result)
 
 static void send_text(struct guest *guest, char *text)
 {
-    output_send(&guest->output, text, strlen(text));
+    size_t len = strlen(text);
+    guest_note_message(guest, len);
+    output_send(&guest->output, text, len);
 }
 
 void rpc_send_error(struct guest *guest, const json_t *id, int code, const char *message)

@@ -14,13 +14,28 @@
 
 #define FLUSH_MS 1000
 #define MAP_IDLE_MS (10 * 60 * 1000)
-#define TRIM_AFTER_BYTES (1024 * 1024) // a message this large leaves enough free memory to give back
+#define LARGE_BYTES (32 * 1024) // a message this large leaves free memory that is worth giving back
+#define TRIM_IDLE_MS 1000       // after the last one
+
+// Not after each large message: where one follows the other, memory that is given back is soon asked for again.
+static void give_memory_back(struct loop_timer *timer)
+{
+    (void)timer;
+    malloc_trim(0);
+}
+
+void guest_note_message(struct guest *guest, size_t len)
+{
+    guest->trim_timer.fire = give_memory_back;
+    if (len > LARGE_BYTES)
+        guest_loop_timer_start(&guest->loop, &guest->trim_timer, TRIM_IDLE_MS);
+}
 
 static void line_came(struct reader *reader, const char *text, size_t len)
 {
     struct guest *guest = CONTAINER_OF(reader, struct guest, reader);
     dispatch_line(guest, text, len);
-    guest->has_grown |= len > TRIM_AFTER_BYTES;
+    guest_note_message(guest, len);
     if (guest->output.pending_bytes > OUTPUT_PAUSE_BYTES)
         reader_pause(reader, true);
 }
@@ -43,10 +58,6 @@ static void output_changed(struct output *output)
         guest->is_stopping = true;
     else if (output->pending_bytes < OUTPUT_PAUSE_BYTES / 2)
         reader_pause(&guest->reader, false);
-    if (!output->first && guest->has_grown && !guest->request_count) {
-        guest->has_grown = false;
-        malloc_trim(0);
-    }
 }
 
 static void look_after_map(struct loop_timer *timer)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define READ_WAIT_MS 30000
-#define WRITE_PIECE_BYTES (256 * 1024)
+#define WRITE_PIECE_BYTES GUEST_EXEC_CHUNK_BYTES
 #define SIGNALS 65 // numbers 1 to 64
 
 struct joined {
@@ -94,13 +94,13 @@ static void read_more(struct joined *joined);
 static void pass_output(struct joined *joined, const struct exec_output *output)
 {
     static const enum frame_type types[] = {FRAME_DATA, FRAME_ERRORS};
+    if (!output->has_exited)
+        read_more(joined); // the next one is on its way while this one is passed on
     for (int i = 0; i < 2; i++)
         if (output->len[i])
             operator_stream_send(joined->stream, types[i], output->bytes[i], output->len[i]);
-    if (!output->has_exited) {
-        read_more(joined);
+    if (!output->has_exited)
         return;
-    }
     operator_stream_send_number(joined->stream, FRAME_EXIT, (uint32_t)output->exit_code, 1);
     operator_stream_end(joined->stream);
     end(joined);

@@ -22,8 +22,13 @@ json_t *json_encode_base64(const void *bytes, size_t len)
 
 static int digit_of(char c)
 {
-    const char *at = c ? strchr(alphabet, c) : NULL;
-    return at ? (int)(at - alphabet) : -1;
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
 // One group of four; n = how many bytes it carries (3, or fewer with padding). -1 if it is malformed.

@@ -25,14 +25,17 @@
 //       since its start: notifications/progress {progressToken, progress: bytes}, at most once a second.
 //   chat2shell/bash_stop {session_id} → as bash_read with wait "none"
 //       SIGTERM to the process group, SIGKILL to it if it lives 1.5 s later, then the snapshot. Idempotent.
-//   chat2shell/exec_start {exec_id, argv: [..], cwd?, env?: {..}} → {}
-//       Starts argv (no shell; PATH search) with three pipes, for the operator's `exec`, `cp` and `export`.
+//   chat2shell/exec_start {exec_id, argv: [..], cwd?, env?: {..}, tty?: {columns?, rows?, term?}} → {}
+//       Starts argv (no shell; PATH search) with three pipes, for the operator's `exec`, `cp` and `export`. With tty: on a
+//       terminal of its own, whose output is "stdout" (CodexPro sessions refuse that).
 //   chat2shell/exec_write {exec_id, data: base64, eof: bool} → {}       answers when the bytes are in the pipe
 //   chat2shell/exec_read {exec_id, wait_ms: 0–60000} → {stdout: base64, stderr: base64, exited: bool,
 //       exit_code: integer|null}     at most GUEST_EXEC_CHUNK_BYTES a stream; waits for bytes or the end;
 //       exited is true only when both streams are drained and the process is gone (code 126/127 as a shell has it)
 //   chat2shell/exec_signal {exec_id, signal: integer} → {}               to the process group
-//   chat2shell/exec_end {exec_id} → {}                                   kills what is left and forgets it
+//   chat2shell/exec_resize {exec_id, columns, rows: 0–65535} → {}       the terminal's window; 0: not known
+//   chat2shell/exec_end {exec_id} → {}                                   kills what is left and forgets it; a terminal is hung up
+//       (SIGHUP), and what its session still has 2 s later is killed
 //   chat2shell/git_unsaved {} → {is_repository, changed_files: integer, unexported_commits: integer}
 //       Uncommitted changes (porcelain lines) and commits on branches that no remote-tracking branch has.
 #pragma once
@@ -41,7 +44,7 @@
 #define GUEST_MAX_IN_FLIGHT 1280
 #define GUEST_MAX_BASH_SESSIONS 1024
 #define GUEST_MAX_EXECS 64
-#define GUEST_EXEC_CHUNK_BYTES (256 * 1024)
+#define GUEST_EXEC_CHUNK_BYTES (45 * 1024) // as text below 64 KiB: a message that needs no memory map of its own
 #define GUEST_SESSIONS_CAPABILITY "chat2shell.dev/sessions"
 #define GUEST_ERROR_CANCELLED (-32800)
 #define GUEST_ERROR_UNKNOWN_SESSION (-32810)
