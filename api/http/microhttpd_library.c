@@ -18,6 +18,7 @@
     X(struct MHD_Response *, MHD_create_response_from_callback,                                                                           \
       (uint64_t size, size_t block_size, MHD_ContentReaderCallback read, void *arg, MHD_ContentReaderFreeCallback free_arg),              \
       (size, block_size, read, arg, free_arg))                                                                                            \
+    X(struct MHD_Response *, MHD_create_response_for_upgrade, (MHD_UpgradeHandler started, void *arg), (started, arg))                    \
     X(void, MHD_destroy_response, (struct MHD_Response * response), (response))                                                           \
     X(int, MHD_get_connection_values,                                                                                                     \
       (struct MHD_Connection * connection, enum MHD_ValueKind kind, MHD_KeyValueIterator visit, void *arg), (connection, kind, visit, arg)) \
@@ -45,6 +46,7 @@ static struct {
 #undef X
     __typeof__(MHD_get_connection_info) *MHD_get_connection_info;
     __typeof__(MHD_set_connection_option) *MHD_set_connection_option;
+    __typeof__(MHD_upgrade_action) *MHD_upgrade_action;
 } functions;
 
 #define FIND(name)                                                                                                    \
@@ -61,6 +63,7 @@ static int load(struct error *err)
 #undef X
     FIND(MHD_get_connection_info)
     FIND(MHD_set_connection_option)
+    FIND(MHD_upgrade_action)
     return 0;
 }
 
@@ -105,4 +108,10 @@ enum MHD_Result MHD_set_connection_option(struct MHD_Connection *connection, enu
     unsigned int timeout_s = va_arg(values, unsigned int);
     va_end(values);
     return functions.MHD_set_connection_option(connection, option, timeout_s);
+}
+
+// The actions have no further argument.
+enum MHD_Result MHD_upgrade_action(struct MHD_UpgradeResponseHandle *handle, enum MHD_UpgradeAction action, ...)
+{
+    return functions.MHD_upgrade_action(handle, action);
 }
