@@ -144,6 +144,7 @@ extern const struct command command_token;
 extern const struct command command_exec;
 extern const struct command command_cp;
 extern const struct command command_logs;
+extern const struct command command_top;
 extern const struct command command_mcp;
 extern const struct command command_kubeconfig;
 extern const struct command command_help;

@@ -26,6 +26,7 @@ const struct command *const commands[] = {
     &command_exec,
     &command_cp,
     &command_logs,
+    &command_top,
     &command_approval,
     &command_workspace,
     &command_token,

@@ -97,6 +97,12 @@ void request_findings(struct world *world, findings_request_fn done, void *arg);
 void request_driver_findings(struct world *world, findings_request_fn done, void *arg); // the driver's own only
 const char *request_driver_name(const struct world *world);
 
+// What each live sandbox uses: [{name, uid, phase, atUs, cpuUs?, memoryBytes?, memoryLimitBytes?, processes?, callsRunning?, callsWaiting?,
+// idleMs?, expiresAtMs?, note?}]. cpuUs: since its start; atUs: boot time when that was read. done: once, maybe on another thread; items
+// are handed over, NULL with err.
+typedef void (*usage_request_fn)(void *arg, json_t *items, const struct error *err);
+void request_usage(struct world *world, usage_request_fn done, void *arg);
+
 // ERROR_LIMIT when there are as many ApprovalRules as there may be. Before one is created, in the same transaction.
 int rule_check_room(struct store_tx *tx, struct error *err);
 // A pending approval that the rules have been asked about: it waits for a person.

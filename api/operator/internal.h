@@ -200,6 +200,7 @@ void kubeconfig_open(struct call *call);
 void kubeconfig_close(struct call *call);
 void unsaved_show(struct call *call);
 void logs_show(struct call *call);
+void usage_show(struct call *call);
 void operator_exec_start(struct call *call);
 void operator_exec_write(struct call *call);
 void operator_exec_read(struct call *call);

@@ -43,6 +43,8 @@
 //                                      kubernetes: {isOn, host, port, message?},
 //                                      tunnel: {state: "off"|"starting"|"ready"|"not ready"|"ended", message, …}}; asks the tunnel client (≤ 2 s)
 //   GET    /doctor                     {findings: [{level: "pass"|"warn"|"fail", check, what, fix?}]}
+//   GET    /usage                      {items: [{name, uid, phase, atUs, cpuUs?, memoryBytes?, memoryLimitBytes?, processes?, callsRunning?,
+//                                      callsWaiting?, idleMs?, expiresAtMs?, note?}]} (request_usage)
 //   POST   /stop                       202, then the daemon stops as by SIGTERM
 //   POST   /workspaces  {path, mode?}  → Workspace (request_host_workspace)
 //   GET    /tokens                     {items: [{name, scopes: […], createdAt, createdBy, expiresAt, lastUsedAt, isExpired}]}; tokens never

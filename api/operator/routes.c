@@ -22,6 +22,7 @@ static const struct route routes[] = {
     {"GET", "/api/v1/namespaces/{name}", namespaces_get, BODY_NONE},
     {"GET", OWN "/status", status_show, BODY_NONE},
     {"GET", OWN "/doctor", doctor_show, BODY_NONE},
+    {"GET", OWN "/usage", usage_show, BODY_NONE},
     {"POST", OWN "/stop", stop_daemon, BODY_OPTIONAL},
     {"POST", OWN "/workspaces", workspaces_add, BODY_OBJECT},
     {"GET", OWN "/sandboxes/{name}/unsaved", unsaved_show, BODY_NONE},

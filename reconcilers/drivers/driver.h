@@ -74,6 +74,14 @@ void finding_list_free(struct finding_list *list);
 void finding_add(struct finding_list *list, enum finding_level level, const char *check, const char *fix, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+// What a sandbox uses; -1: not known.
+struct driver_usage {
+    int64_t cpu_us;       // since its start
+    int64_t memory_bytes; // without what can be taken back at once
+    int64_t memory_limit_bytes, processes;
+};
+#define DRIVER_USAGE_UNKNOWN {.cpu_us = -1, .memory_bytes = -1, .memory_limit_bytes = -1, .processes = -1}
+
 struct driver_ops {
     const char *name;
     // Makes the runtime; the tool server is not started. Deadline 120 s inside the driver. On failure nothing is left
@@ -90,6 +98,8 @@ struct driver_ops {
     void (*list)(struct driver *driver, driver_list_fn done, void *arg); // runtimes of this state directory
     void (*probe)(struct driver *driver, struct finding_list *ret);     // may block ≤ 30 s: never on the loop thread
     void (*interrupt)(struct driver *driver); // a probe or list that runs ends soon, later ones at once; any thread. NULL: they are quick
+    // Reads files, and waits for the loop: never on the loop thread. NULL: this driver cannot tell.
+    int (*usage)(struct driver *driver, const char *runtime_name, struct driver_usage *ret, struct error *err);
     void (*describe)(struct driver *driver, const char *template_name, struct capability_list *ret); // static facts
     void (*free)(struct driver *driver);                                // ends all runtimes it holds
 };

@@ -10,6 +10,7 @@ struct question {
     const char *uid, *message;
     struct wall_time time; // in: idle since; out: last activity
     bool answer;
+    struct lane_load load; // out
     void (*ask)(struct question *question, struct lane *lane); // lane: NULL if there is none
 };
 
@@ -61,6 +62,26 @@ bool lane_is_open(struct lanes *lanes, const char *sandbox_uid)
 {
     struct question question = {.lanes = lanes, .uid = sandbox_uid, .ask = ask_activity};
     ask(&question);
+    return question.answer;
+}
+
+static void ask_load(struct question *question, struct lane *lane)
+{
+    const struct lane_call *call;
+    if (!lane || lane->state != LANE_OPEN)
+        return;
+    question->answer = true;
+    question->load = (struct lane_load){.running = lane->turn != NULL, .last_activity = lane->last_activity};
+    TAILQ_FOREACH(call, &lane->calls, link)
+        question->load.waiting += call->kind->takes_turn && call->step == CALL_WAITS_TURN;
+}
+
+bool lane_get_load(struct lanes *lanes, const char *sandbox_uid, struct lane_load *ret)
+{
+    struct question question = {.lanes = lanes, .uid = sandbox_uid, .ask = ask_load};
+    ask(&question);
+    if (question.answer)
+        *ret = question.load;
     return question.answer;
 }
 

@@ -44,6 +44,11 @@ void lane_drop(struct lanes *lanes, const char *sandbox_uid); // forget it (desc
 // Newest activity, or {0}.
 struct wall_time lane_last_activity(struct lanes *lanes, const char *sandbox_uid);
 bool lane_is_open(struct lanes *lanes, const char *sandbox_uid);
+struct lane_load {
+    size_t running, waiting; // tool calls in the lane; a Bash command that runs on by itself is none
+    struct wall_time last_activity;
+};
+bool lane_get_load(struct lanes *lanes, const char *sandbox_uid, struct lane_load *ret); // false: there is no open lane
 
 // ---- calls (api/) --------------------------------------------------------------------------------------------------
 // result 0: `answer` is borrowed for the callback. -1: err (ERROR_NOT_FOUND no lane, ERROR_STATE closed/destroyed,

@@ -141,6 +141,9 @@ void cgroups_free(struct cgroup_list *list);
 void cgroups_kill(const struct cgroup_list *list, const char *name);       // everything in the sandbox's own cgroups
 bool cgroups_are_gone(const struct cgroup_list *list, const char *name);   // after trying to remove them
 
+// usage.c
+int usage_read(struct driver *driver, const char *name, struct driver_usage *ret, struct error *err);
+
 // findings.c
 json_t *findings_check_host(struct spawner *spawner, const char *program_dir); // `chat2shell-shim check`; NULL = no answer
 void findings_probe(struct driver *driver, struct finding_list *ret);

@@ -158,6 +158,7 @@ static const struct driver_ops ops = {
     .probe_port = ports_probe,
     .list = list,
     .probe = findings_probe,
+    .usage = usage_read,
     .describe = findings_describe,
     .free = free_driver,
 };
