@@ -48,16 +48,26 @@ static void call_free(struct call *call)
 
 // ---- ends
 // ---------------------------------------------------------------------------------------------------------
-void operator_answer_as(struct call *call, int status, const char *content_type, json_t *body)
+static void answer_text(struct call *call, int status, const char *content_type, char *text, size_t len)
 {
-    char *text = json_to_text(body);
-    json_decref(body);
     CLEANUP_FREE char *warnings = warnings_to_header(call);
     struct http_reply reply = {.status = status, .content_type = content_type};
     if (warnings)
         reply.headers[0] = (struct http_header){"Warning", warnings};
-    http_respond(call->http, &reply, text, strlen(text));
+    http_respond(call->http, &reply, text, len);
     call_free(call);
+}
+
+void operator_answer_as(struct call *call, int status, const char *content_type, json_t *body)
+{
+    char *text = json_to_text(body);
+    json_decref(body);
+    answer_text(call, status, content_type, text, strlen(text));
+}
+
+void operator_answer_json_text(struct call *call, int status, char *text, size_t len)
+{
+    answer_text(call, status, "application/json", text, len);
 }
 
 void operator_answer(struct call *call, int status, json_t *body)
@@ -141,14 +151,22 @@ void operator_fail_as(struct call *call, int status, enum error_code code, const
 
 // ---- what several handlers share
 // -----------------------------------------------------------------------------------
+void operator_answer_image(struct call *call, int status, const struct rendering *rendering, const struct resource *resource,
+                           struct json_span image)
+{
+    struct buffer text = BUFFER_INIT(SIZE_MAX / 4);
+    rendering_put_one(&text, rendering, resource, image, clock_wall(call->world->clock), true);
+    size_t len = text.len;
+    operator_answer_json_text(call, status, buffer_take_string(&text), len);
+}
+
 void operator_answer_record(struct call *call, int status, const struct record *record)
 {
     struct rendering rendering;
     rendering_read(call->accept, call->query[QUERY_INCLUDE_OBJECT], &rendering);
-    CLEANUP_JSON json_t *image = record_to_json(record);
-    operator_answer(
-        call, status,
-        rendering_one(&rendering, resource_of_kind(record->kind), image, clock_wall(call->world->clock)));
+    CLEANUP_JSON json_t *json = record_to_json(record);
+    CLEANUP_FREE char *image = json_to_text(json);
+    operator_answer_image(call, status, &rendering, resource_of_kind(record->kind), (struct json_span){image, strlen(image)});
 }
 
 struct record *operator_resolve(struct call *call, enum kind kind)

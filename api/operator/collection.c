@@ -154,13 +154,11 @@ void collection_get(struct call *call, const struct resource *resource)
 {
     struct rendering rendering;
     struct error err = ERROR_INIT;
-    json_t *image = NULL;
+    CLEANUP_FREE char *image = NULL;
     rendering_read(call->accept, call->query[QUERY_INCLUDE_OBJECT], &rendering);
     if (resource_get(call->world->store, resource, call->match.name, &image, &err) < 0) {
         operator_fail(call, &err);
         return;
     }
-    json_t *body = rendering_one(&rendering, resource, image, clock_wall(call->world->clock));
-    json_decref(image);
-    operator_answer(call, 200, body);
+    operator_answer_image(call, 200, &rendering, resource, (struct json_span){image, strlen(image)});
 }

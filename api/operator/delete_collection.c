@@ -88,8 +88,9 @@ static void choose(struct record_list *list, const struct selector *labels, cons
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct record *record = list->items[i];
-        CLEANUP_JSON json_t *image = record_to_json(record);
-        if (image_fits(image, labels, fields))
+        CLEANUP_JSON json_t *image = labels->count || fields->count ? record_to_json(record) : NULL;
+        CLEANUP_FREE char *text = json_to_text(image);
+        if (!image || image_fits((struct json_span){text, strlen(text)}, labels, fields))
             list->items[kept++] = record;
         else
             record_free(record);

@@ -138,6 +138,10 @@ struct http_stream *operator_answer_stream(struct call *call, const struct http_
 void operator_answer_as(struct call *call, int status, const char *content_type, json_t *body); // body: taken
 // Said to the client beside the answer (header Warning, which kubectl prints). The same text once.
 void operator_warn(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The same with text of JSON: taken.
+void operator_answer_json_text(struct call *call, int status, char *text, size_t len);
+void operator_answer_image(struct call *call, int status, const struct rendering *rendering, const struct resource *resource,
+                           struct json_span image);
 // Answers with one object (or its Table).
 void operator_answer_record(struct call *call, int status, const struct record *record);
 // The live record that the path names; on failure the call is answered and NULL returned.

@@ -3,18 +3,25 @@
 #include "controller/base/memory.h"
 #include <string.h>
 
-#define PAGE_ROWS 500 // read at once
+#define PAGE_ROWS 500                 // read at once
+#define LIST_MAX_BYTES (256UL << 20) // of one answer
 
 struct listing {
     struct call *call;
     const struct collection_query *query;
     struct resource_page_request page;
-    json_t *items;
+    struct buffer text; // of the answer
+    struct rendering_list list;
     size_t limit;     // SIZE_MAX = all
     int64_t revision; // of the first page
     int64_t rest;     // -1 = not known
     bool has_more;
 };
+
+static void listing_clear(struct listing *listing)
+{
+    buffer_free(&listing->text);
+}
 
 static bool has_selectors(const struct collection_query *query)
 {
@@ -25,10 +32,11 @@ static bool has_selectors(const struct collection_query *query)
 static void take_items(struct listing *listing, const struct store_page *page)
 {
     const struct collection_query *query = listing->query;
-    for (size_t i = 0; i < page->count && json_array_size(listing->items) < listing->limit; i++) {
+    for (size_t i = 0; i < page->count && listing->list.count < listing->limit; i++) {
         listing->page.after = page->items[i].id;
-        if (image_fits(page->items[i].image, &query->labels, &query->fields))
-            json_array_append(listing->items, page->items[i].image);
+        struct json_span image = store_page_image(page, i);
+        if (image_fits(image, &query->labels, &query->fields))
+            rendering_list_item(&listing->list, image);
     }
     bool is_used_up = !page->count || listing->page.after == page->items[page->count - 1].id;
     listing->has_more = page->has_more || !is_used_up;
@@ -37,7 +45,7 @@ static void take_items(struct listing *listing, const struct store_page *page)
 static int read_one(struct listing *listing, struct error *err)
 {
     struct store_page page;
-    size_t missing = listing->limit - json_array_size(listing->items);
+    size_t missing = listing->limit - listing->list.count;
     listing->page.limit = missing < PAGE_ROWS && !has_selectors(listing->query) ? missing : PAGE_ROWS;
     listing->page.must_count = listing->limit != SIZE_MAX && !has_selectors(listing->query);
     if (resource_read_page(listing->call->world->store, listing->query->resource, &listing->page, &page,
@@ -57,26 +65,21 @@ static int read_all(struct listing *listing, struct error *err)
     do {
         if (read_one(listing, err) < 0)
             return -1;
-    } while (listing->has_more && json_array_size(listing->items) < listing->limit);
+        if (listing->text.is_over)
+            return error_set(err, ERROR_TOO_LARGE, "ask for it in pieces, with limit", "the list is larger than %lu MiB", LIST_MAX_BYTES >> 20);
+    } while (listing->has_more && listing->list.count < listing->limit);
     return 0;
 }
 
 static void answer(struct listing *listing)
 {
-    const struct call *call = listing->call;
-    const struct collection_query *query = listing->query;
-    json_t *body = rendering_list(&query->rendering, query->resource, listing->items, listing->revision,
-                                  clock_wall(call->world->clock));
-    if (listing->has_more) {
-        char text[TOKEN_SIZE];
-        const struct list_token token = {listing->revision, listing->page.after};
-        list_token_write(&token, store_instance(call->world->store), text);
-        json_t *metadata = json_object_get(body, "metadata");
-        json_set_text(metadata, "continue", text);
-        if (listing->rest > 0)
-            json_object_set_new(metadata, "remainingItemCount", json_integer(listing->rest));
-    }
-    operator_answer(listing->call, 200, body);
+    char next[TOKEN_SIZE];
+    const struct list_token token = {listing->revision, listing->page.after};
+    if (listing->has_more)
+        list_token_write(&token, store_instance(listing->call->world->store), next);
+    rendering_list_end(&listing->list, listing->revision, listing->has_more ? next : NULL, listing->rest);
+    size_t len = listing->text.len;
+    operator_answer_json_text(listing->call, 200, buffer_take_string(&listing->text), len);
 }
 
 static int start_from_token(struct listing *listing, const char *text, struct error *err)
@@ -109,12 +112,14 @@ void collection_list(struct call *call, const struct collection_query *query)
     struct error err = ERROR_INIT;
     const char *token = call->query[QUERY_CONTINUE];
     bool has_token = token && *token;
-    CLEANUP_JSON json_t *items = json_array();
+    CLEANUP(listing_clear)
     struct listing listing = {.call = call,
                               .query = query,
                               .page = collection_page(query, 0),
-                              .items = items,
+                              .text = BUFFER_INIT(LIST_MAX_BYTES),
                               .limit = query->limit ? (size_t)query->limit : SIZE_MAX};
+    listing.list = (struct rendering_list){&query->rendering, query->resource, &listing.text, clock_wall(call->world->clock), 0};
+    rendering_list_begin(&listing.list);
     if (query->match == MATCH_EXACT)
         listing.page.revision = listing.revision = query->revision;
     if ((has_token && start_from_token(&listing, token, &err) < 0) || read_all(&listing, &err) < 0)

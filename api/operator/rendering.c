@@ -1,6 +1,5 @@
 #include "api/operator/rendering.h"
 #include "controller/base/memory.h"
-#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -106,63 +105,4 @@ bool rendering_read(const char *accept, const char *include_object, struct rende
     }
     ret->form = RENDER_PLAIN;
     return false;
-}
-
-// ---- showing
-json_t *metadata_of(json_t *image)
-{
-    return json_pack("{s:s, s:s, s:O}", "kind", "PartialObjectMetadata", "apiVersion", "meta.k8s.io/v1",
-                     "metadata", image_meta(image));
-}
-
-static const char *version_of(const json_t *image)
-{
-    const char *version = json_get_text(image_meta(image), "resourceVersion");
-    return version ? version : "";
-}
-
-json_t *rendering_event(const struct rendering *rendering, const struct resource *resource, json_t *image,
-                        struct wall_time now, bool has_columns)
-{
-    if (rendering->form == RENDER_PLAIN)
-        return json_incref(image);
-    if (rendering->form == RENDER_METADATA)
-        return metadata_of(image);
-    CLEANUP_JSON json_t *items = json_pack("[O]", image);
-    json_t *table = table_make(resource, items, rendering->include, now, has_columns);
-    json_object_set_new(table, "metadata", json_pack("{s:s}", "resourceVersion", version_of(image)));
-    return table;
-}
-
-json_t *rendering_one(const struct rendering *rendering, const struct resource *resource, json_t *image,
-                      struct wall_time now)
-{
-    return rendering_event(rendering, resource, image, now, true);
-}
-
-static json_t *plain_list(const struct resource *resource, json_t *items)
-{
-    CLEANUP_FREE char *kind = mem_format("%sList", resource->kind);
-    return json_pack("{s:s, s:s, s:O}", "kind", kind, "apiVersion", resource->api_version, "items", items);
-}
-
-static json_t *metadata_list(json_t *items)
-{
-    json_t *all = json_array(), *image;
-    size_t i;
-    json_array_foreach(items, i, image) json_array_append_new(all, metadata_of(image));
-    return json_pack("{s:s, s:s, s:o}", "kind", "PartialObjectMetadataList", "apiVersion", "meta.k8s.io/v1",
-                     "items", all);
-}
-
-json_t *rendering_list(const struct rendering *rendering, const struct resource *resource, json_t *items,
-                       int64_t revision, struct wall_time now)
-{
-    CLEANUP_FREE char *version = mem_format("%" PRId64, revision);
-    json_t *list = rendering->form == RENDER_PLAIN ? plain_list(resource, items)
-                   : rendering->form == RENDER_METADATA
-                       ? metadata_list(items)
-                       : table_make(resource, items, rendering->include, now, true);
-    json_object_set_new(list, "metadata", json_pack("{s:s}", "resourceVersion", version));
-    return list;
 }

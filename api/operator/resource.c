@@ -27,13 +27,13 @@ const struct resource *resource_of_kind(enum kind kind)
     return &of_kinds[kind];
 }
 
-json_t *image_meta(const json_t *image)
+struct json_span image_meta(struct json_span image)
 {
-    return json_object_get(image, "metadata");
+    return json_member(image, "metadata");
 }
 
-const char *image_name(const json_t *image)
+const char *json_object_name(const json_t *object)
 {
-    const char *name = json_get_text(image_meta(image), "name");
+    const char *name = json_get_text(json_object_get(object, "metadata"), "name");
     return name ? name : "";
 }

@@ -1,5 +1,5 @@
 // What this API lists and watches: the kinds of chat2shell, and core v1's Events and Namespaces. Objects are
-// seen here as images: API objects in JSON, as they are or as they were.
+// seen here as images: API objects in compact JSON text (controller/base/json_span.h), as they are or as they were.
 #pragma once
 #include "api/operator/selectors.h"
 #include "controller/base/json.h"
@@ -30,9 +30,9 @@ extern const struct resource resource_events, resource_namespaces;
 // ---- fields (resource_fields.c)
 // The paths that a fieldSelector may name, NULL at the end. Static.
 const char *const *resource_fields(const struct resource *resource);
-bool image_fits(const json_t *image, const struct selector *labels, const struct selector *fields);
-const char *image_name(const json_t *image); // "" if it has none
-json_t *image_meta(const json_t *image);     // borrowed
+bool image_fits(struct json_span image, const struct selector *labels, const struct selector *fields);
+struct json_span image_meta(struct json_span image);
+const char *json_object_name(const json_t *object); // "" if it has none
 
 // ---- objects (resource_read.c). Any thread.
 struct resource_page_request {
@@ -56,12 +56,13 @@ struct resource_change { // images are owned; before NULL: none
     enum store_change_type type;
     enum kind record_kind;
     int64_t revision;
-    json_t *before, *after;
-    size_t bytes; // of both as text
+    char *before, *after;
+    size_t before_len, after_len;
 };
+void resource_change_clear(struct resource_change *change);
 // In order, those after `after`. ERROR_EXPIRED as resource_check_revision.
 int resource_read_changes(struct store *store, enum resource_feed feed, int64_t after, size_t limit,
                           struct resource_change **ret, size_t *ret_count, struct error *err);
 // Event NAME as `get` asks for it. ERROR_NOT_FOUND.
-int resource_get(struct store *store, const struct resource *resource, const char *name, json_t **ret,
+int resource_get(struct store *store, const struct resource *resource, const char *name, char **ret,
                  struct error *err);

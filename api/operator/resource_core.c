@@ -119,7 +119,7 @@ static json_t *count_cell(const json_t *image, struct wall_time now)
 static json_t *name_cell(const json_t *image, struct wall_time now)
 {
     (void)now;
-    return text_cell(image_name(image));
+    return text_cell(json_object_name(image));
 }
 
 static json_t *phase_cell(const json_t *image, struct wall_time now)
@@ -130,7 +130,7 @@ static json_t *phase_cell(const json_t *image, struct wall_time now)
 
 static json_t *made_cell(const json_t *image, struct wall_time now)
 {
-    return age_cell(json_get_text(image_meta(image), "creationTimestamp"), now);
+    return age_cell(json_get_text(json_object_get(image, "metadata"), "creationTimestamp"), now);
 }
 
 static const struct resource_column event_columns[] = {

@@ -42,43 +42,54 @@ const char *const *resource_fields(const struct resource *resource)
 
 // ---- values
 struct view {
-    const json_t *image;
-    char number[32];
+    struct json_span in; // an image, or its labels
+    char *text;          // the last answer
 };
 
-static const char *value_text(const json_t *value, char number[32])
+static void view_clear(struct view *view)
 {
-    if (json_is_string(value))
-        return json_string_value(value);
-    if (json_is_integer(value)) {
-        snprintf(number, 32, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        return number;
-    }
-    return json_is_boolean(value) ? (json_is_true(value) ? "true" : "false") : "";
+    free(view->text);
+}
+
+static const char *keep(struct view *view, char *text)
+{
+    free(view->text);
+    return view->text = text;
+}
+
+static const char *value_text(struct view *view, struct json_span value)
+{
+    if (json_span_is_string(value))
+        return keep(view, json_span_to_text(value));
+    bool is_shown = json_span_is_integer(value) || json_span_is(value, "true") || json_span_is(value, "false");
+    return is_shown ? keep(view, mem_strndup(value.at, value.len)) : "";
 }
 
 static const char *get_field(const void *arg, const char *path)
 {
     struct view *view = (struct view *)arg;
-    const json_t *at = view->image;
+    struct json_span at = view->in;
     char name[64];
-    while (at && *path) {
+    while (at.at && *path) {
         size_t len = strcspn(path, ".");
         snprintf(name, sizeof(name), "%.*s", (int)len, path);
-        at = json_object_get(at, name);
+        at = json_member(at, name);
         path += len + (path[len] == '.');
     }
-    return value_text(at, view->number);
+    return value_text(view, at);
 }
 
 static const char *get_label(const void *arg, const char *key)
 {
-    return json_get_text(arg, key); // NULL: not there
+    struct view *view = (struct view *)arg;
+    return keep(view, json_span_to_text(json_member(view->in, key))); // NULL: not there
 }
 
-bool image_fits(const json_t *image, const struct selector *labels, const struct selector *fields)
+bool image_fits(struct json_span image, const struct selector *labels, const struct selector *fields)
 {
-    const struct view view = {.image = image};
-    return selector_fits(labels, get_label, json_object_get(image_meta(image), "labels")) &&
-           selector_fits(fields, get_field, &view);
+    CLEANUP(view_clear) struct view of_labels = {0};
+    CLEANUP(view_clear) struct view of_fields = {.in = image};
+    if (labels->count)
+        of_labels.in = json_member(image_meta(image), "labels");
+    return selector_fits(labels, get_label, &of_labels) && selector_fits(fields, get_field, &of_fields);
 }

@@ -3,16 +3,30 @@
 #include "controller/base/memory.h"
 #include <string.h>
 
+static char *text_of(json_t *image) // taken
+{
+    char *text = json_to_text(image);
+    json_decref(image);
+    return text;
+}
+
 static void add_item(struct store_page *page, int64_t id, json_t *image)
 {
-    page->items = mem_realloc_array(page->items, page->count + 1, sizeof(*page->items));
-    page->items[page->count++] = (struct store_page_item){id, image};
+    CLEANUP_FREE char *text = text_of(image);
+    store_page_add(page, id, text, strlen(text));
+}
+
+void resource_change_clear(struct resource_change *change)
+{
+    free(change->before);
+    free(change->after);
+    change->before = change->after = NULL;
 }
 
 static int page_of_events(struct store *store, const struct resource_page_request *request,
                           struct store_page *ret, struct error *err)
 {
-    struct store_page page = {.rest = -1};
+    struct store_page page = STORE_PAGE_INIT;
     struct store_event_row *rows = NULL;
     size_t count = 0;
     int64_t version = 0;
@@ -36,7 +50,9 @@ static int page_of_events(struct store *store, const struct resource_page_reques
 
 static int page_of_namespaces(struct store *store, const struct resource_page_request *request, struct store_page *ret)
 {
-    struct store_page page = {.revision = 1, .rest = request->must_count ? 0 : -1};
+    struct store_page page = STORE_PAGE_INIT;
+    page.revision = 1;
+    page.rest = request->must_count ? 0 : -1;
     if (!request->after && request->limit)
         add_item(&page, 1, namespace_image(store_created_at(store)));
     *ret = page;
@@ -107,7 +123,8 @@ static int changes_of_records(struct store *store, int64_t after, size_t limit, 
                                               .revision = rows[i].revision,
                                               .before = rows[i].before,
                                               .after = rows[i].after,
-                                              .bytes = rows[i].bytes};
+                                              .before_len = rows[i].before_len,
+                                              .after_len = rows[i].after_len};
     free(rows); // the images have moved
     *ret = changes;
     *ret_count = count;
@@ -124,13 +141,15 @@ static int changes_of_events(struct store *store, int64_t after, size_t limit, s
         return -1;
     struct resource_change *changes = mem_alloc((count + 1) * sizeof(*changes));
     for (size_t i = 0; i < count; i++) {
-        json_t *image = event_image(&rows[i]);
+        char *image = text_of(event_image(&rows[i]));
+        size_t len = strlen(image);
         bool is_new = rows[i].count == 1;
         changes[i] = (struct resource_change){.type = is_new ? STORE_ADDED : STORE_MODIFIED,
                                               .revision = rows[i].version + 1,
-                                              .before = is_new ? NULL : json_incref(image),
+                                              .before = is_new ? NULL : mem_strndup(image, len),
                                               .after = image,
-                                              .bytes = 512 + strlen(rows[i].message)};
+                                              .before_len = is_new ? 0 : len,
+                                              .after_len = len};
     }
     store_events_free(rows, count);
     *ret = changes;
@@ -150,21 +169,19 @@ int resource_read_changes(struct store *store, enum resource_feed feed, int64_t 
     return 0;
 }
 
-int resource_get(struct store *store, const struct resource *resource, const char *name, json_t **ret,
+int resource_get(struct store *store, const struct resource *resource, const char *name, char **ret,
                  struct error *err)
 {
     struct store_event_row *row = NULL;
     if (resource->feed == FEED_NONE && strcmp(name, EVENTS_NAMESPACE) == 0) {
-        *ret = namespace_image(store_created_at(store));
+        *ret = text_of(namespace_image(store_created_at(store)));
         return 0;
     }
     if (resource->feed == FEED_EVENTS && store_get_event(store, event_id_of_name(name), &row, err) == 0) {
-        *ret = event_image(row);
+        CLEANUP_JSON json_t *image = event_image(row);
         store_events_free(row, 1);
-        if (strcmp(image_name(*ret), name) == 0)
-            return 0;
-        json_decref(*ret);
-        *ret = NULL;
+        if (strcmp(json_object_name(image), name) == 0)
+            return *ret = json_to_text(image), 0;
     }
     return error_set(err, ERROR_NOT_FOUND, NULL, "%s \"%.100s\" not found", resource->plural, name);
 }

@@ -37,9 +37,9 @@ static bool is_number(const struct field *field)
 }
 
 // The phase stands first among the columns, behind the name: it is what people look for.
-typedef void column_fn(const struct field *field, const json_t *from, void *arg);
+typedef void column_fn(const struct field *field, struct json_span from, void *arg);
 
-static void each_of(const struct field_table *table, const json_t *from, bool is_phase, column_fn *fn,
+static void each_of(const struct field_table *table, struct json_span from, bool is_phase, column_fn *fn,
                     void *arg)
 {
     for (size_t i = 0; i < table->count; i++)
@@ -47,30 +47,33 @@ static void each_of(const struct field_table *table, const json_t *from, bool is
             fn(&table->fields[i], from, arg);
 }
 
-static void each_column(enum kind kind, const json_t *spec, const json_t *status, column_fn *fn, void *arg)
+static void each_column(enum kind kind, struct json_span spec, struct json_span status, column_fn *fn, void *arg)
 {
     each_of(kind_status_table(kind), status, true, fn, arg);
     each_of(kind_spec_table(kind), spec, false, fn, arg);
     each_of(kind_status_table(kind), status, false, fn, arg);
 }
 
-static void add_column(const struct field *field, const json_t *from, void *columns)
+static void add_column(const struct field *field, struct json_span from, void *columns)
 {
     (void)from;
     json_array_append_new(columns, make_column(field->column, is_number(field) ? "integer" : "string", "",
                                                field->doc, field->column_priority));
 }
 
-static void add_cell(const struct field *field, const json_t *from, void *cells)
+// As it stands in the object; what is neither text nor number as text.
+static void put_cell(const struct field *field, struct json_span from, void *arg)
 {
-    json_t *value = json_object_get(from, field->name);
-    if (json_is_string(value) || json_is_integer(value))
-        json_array_append(cells, value);
-    else if (value && !json_is_null(value)) {
-        CLEANUP_FREE char *text = json_to_text(value);
-        json_array_append_new(cells, json_from_text(text));
+    struct buffer *to = arg;
+    struct json_span value = json_member(from, field->name);
+    buffer_append_char(to, ',');
+    if (json_span_is_string(value) || json_span_is_integer(value)) {
+        json_put_span(to, value);
+    } else if (value.at && !json_span_is(value, "null")) {
+        CLEANUP_FREE char *text = mem_strndup(value.at, value.len);
+        json_put_string(to, text);
     } else {
-        json_array_append_new(cells, is_number(field) ? json_null() : json_string(""));
+        buffer_append_text(to, is_number(field) ? "null" : "\"\"");
     }
 }
 
@@ -90,18 +93,20 @@ static json_t *kind_columns(enum kind kind)
     json_t *columns = json_array();
     json_array_append_new(
         columns, make_column("Name", "string", "name", "Name, unique among the objects of the kind.", 0));
-    each_column(kind, NULL, NULL, add_column, columns);
+    each_column(kind, (struct json_span){0}, (struct json_span){0}, add_column, columns);
     json_array_append_new(columns, make_column("Age", "string", "", "Time since it was made.", 0));
     return columns;
 }
 
-static json_t *kind_cells(enum kind kind, const json_t *image, struct wall_time now)
+static void put_kind_cells(struct buffer *to, enum kind kind, struct json_span image, struct wall_time now)
 {
-    json_t *cells = json_array();
-    json_array_append_new(cells, json_string(image_name(image)));
-    each_column(kind, json_object_get(image, "spec"), json_object_get(image, "status"), add_cell, cells);
-    json_array_append_new(cells, age_cell(json_get_text(image_meta(image), "creationTimestamp"), now));
-    return cells;
+    struct json_span meta = image_meta(image), name = json_member(meta, "name");
+    CLEANUP_FREE char *made_at = json_span_to_text(json_member(meta, "creationTimestamp"));
+    CLEANUP_JSON json_t *age = age_cell(made_at, now);
+    json_put_span(to, json_span_is_string(name) ? name : (struct json_span){"\"\"", 2});
+    each_column(kind, json_member(image, "spec"), json_member(image, "status"), put_cell, to);
+    buffer_append_char(to, ',');
+    json_put_string(to, json_string_value(age));
 }
 
 // ---- the others: their rows do
@@ -117,36 +122,40 @@ static json_t *own_columns(const struct resource *resource)
     return columns;
 }
 
-static json_t *own_cells(const struct resource *resource, const json_t *image, struct wall_time now)
+static void put_own_cells(struct buffer *to, const struct resource *resource, struct json_span image, struct wall_time now)
 {
-    json_t *cells = json_array();
-    for (size_t i = 0; i < resource->column_count; i++)
-        json_array_append_new(cells, resource->columns[i].cell(image, now));
-    return cells;
+    CLEANUP_JSON json_t *object = NULL;
+    json_parse(image.at, image.len, &object, NULL);
+    for (size_t i = 0; i < resource->column_count; i++) {
+        CLEANUP_JSON json_t *cell = resource->columns[i].cell(object, now);
+        CLEANUP_FREE char *text = json_to_text(cell);
+        if (i)
+            buffer_append_char(to, ',');
+        buffer_append_text(to, text);
+    }
 }
 
-static json_t *row_of(const struct resource *resource, json_t *image, enum rendering_include include,
-                      struct wall_time now)
+void table_put_row(struct buffer *to, const struct resource *resource, struct json_span image, enum rendering_include include,
+                   struct wall_time now)
 {
-    json_t *cells =
-        resource->columns ? own_cells(resource, image, now) : kind_cells(resource->record_kind, image, now);
-    json_t *row = json_pack("{s:o}", "cells", cells);
+    buffer_append_text(to, "{\"cells\":[");
+    if (resource->columns)
+        put_own_cells(to, resource, image, now);
+    else
+        put_kind_cells(to, resource->record_kind, image, now);
+    buffer_append_char(to, ']');
+    if (include != INCLUDE_NONE)
+        buffer_append_text(to, ",\"object\":");
     if (include == INCLUDE_OBJECT)
-        json_object_set(row, "object", image);
+        json_put_span(to, image);
     else if (include == INCLUDE_METADATA)
-        json_object_set_new(row, "object", metadata_of(image));
-    return row;
+        metadata_put(to, image);
+    buffer_append_char(to, '}');
 }
 
-json_t *table_make(const struct resource *resource, json_t *items, enum rendering_include include,
-                   struct wall_time now, bool has_columns)
+void table_put_columns(struct buffer *to, const struct resource *resource)
 {
-    json_t *rows = json_array(), *image, *columns;
-    size_t i;
-    json_array_foreach(items, i, image) json_array_append_new(rows, row_of(resource, image, include, now));
-    columns = !has_columns        ? json_array()
-              : resource->columns ? own_columns(resource)
-                                  : kind_columns(resource->record_kind);
-    return json_pack("{s:s, s:s, s:o, s:o}", "kind", "Table", "apiVersion", "meta.k8s.io/v1",
-                     "columnDefinitions", columns, "rows", rows);
+    CLEANUP_JSON json_t *columns = resource->columns ? own_columns(resource) : kind_columns(resource->record_kind);
+    CLEANUP_FREE char *text = json_to_text(columns);
+    buffer_append_text(to, text);
 }

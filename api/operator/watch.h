@@ -47,7 +47,7 @@ bool watch_change_event(const struct watch_change *change, const struct collecti
 // A reference. has_columns: a Table that brings its columns; made for this caller only.
 struct watch_line *watch_change_line(struct watch_change *change, const struct collection_query *query,
                                      enum watch_event event, struct wall_time now, bool has_columns);
-struct watch_line *watch_object_line(const struct collection_query *query, json_t *image,
+struct watch_line *watch_object_line(const struct collection_query *query, struct json_span image,
                                      struct wall_time now,
                                      bool has_columns); // ADDED
 struct watch_line *watch_bookmark_line(const struct collection_query *query, int64_t revision,

@@ -10,14 +10,26 @@ void watch_line_unref(struct watch_line *line)
         free(line);
 }
 
+static struct watch_line *line_of_text(const char *type, const struct rendering *rendering, const struct resource *resource,
+                                       struct json_span image, struct wall_time now, bool has_columns)
+{
+    struct buffer text = BUFFER_INIT(SIZE_MAX / 4);
+    struct watch_line head = {.refs = 1};
+    buffer_append(&text, &head, sizeof(head));
+    buffer_format(&text, "{\"type\":\"%s\",\"object\":", type);
+    rendering_put_one(&text, rendering, resource, image, now, has_columns);
+    buffer_append_text(&text, "}\n");
+    size_t len = text.len - sizeof(head);
+    struct watch_line *line = (struct watch_line *)buffer_take_string(&text);
+    line->len = len;
+    return line;
+}
+
 static struct watch_line *line_of(const char *type, const json_t *object)
 {
+    static const struct rendering plain = {RENDER_PLAIN, INCLUDE_NONE};
     CLEANUP_FREE char *text = json_to_text(object);
-    size_t room = strlen(type) + strlen(text) + 32;
-    struct watch_line *line = mem_alloc(sizeof(*line) + room);
-    line->refs = 1;
-    line->len = (size_t)snprintf(line->text, room, "{\"type\":\"%s\",\"object\":%s}\n", type, text);
-    return line;
+    return line_of_text(type, &plain, NULL, (struct json_span){text, strlen(text)}, (struct wall_time){0}, false);
 }
 
 struct watch_change *watch_change_new(struct resource_change *from)
@@ -36,9 +48,18 @@ void watch_change_unref(struct watch_change *change)
     for (size_t event = 0; event < WATCH_EVENT_COUNT; event++)
         for (size_t form = 0; form < WATCH_FORMS; form++)
             watch_line_unref(change->lines[event][form]);
-    json_decref(change->change.before);
-    json_decref(change->change.after);
+    resource_change_clear(&change->change);
     free(change);
+}
+
+static struct json_span image_before(const struct resource_change *change)
+{
+    return (struct json_span){change->before, change->before_len};
+}
+
+static struct json_span image_after(const struct resource_change *change)
+{
+    return (struct json_span){change->after, change->after_len};
 }
 
 bool watch_change_event(const struct watch_change *change, const struct collection_query *query,
@@ -47,21 +68,23 @@ bool watch_change_event(const struct watch_change *change, const struct collecti
     const struct resource_change *at = &change->change;
     if (query->resource->feed == FEED_RECORDS && at->record_kind != query->resource->record_kind)
         return false;
-    bool was = at->before && image_fits(at->before, &query->labels, &query->fields);
-    bool is = at->type != STORE_DELETED && image_fits(at->after, &query->labels, &query->fields);
+    bool was = at->before && image_fits(image_before(at), &query->labels, &query->fields);
+    bool is = at->type != STORE_DELETED && image_fits(image_after(at), &query->labels, &query->fields);
     *ret = is ? (was ? WATCH_MODIFIED : WATCH_ADDED) : WATCH_DELETED;
     return was || is;
 }
 
 // Who no longer sees the object is shown what it was, at the version of the change.
-static json_t *last_seen(const struct resource_change *change)
+static void put_last_seen(struct buffer *to, const struct resource_change *change)
 {
-    if (change->type == STORE_DELETED)
-        return json_incref(change->after);
-    CLEANUP_FREE char *version = mem_format("%" PRId64, change->revision);
-    json_t *image = json_deep_copy(change->before);
-    json_set_text(image_meta(image), "resourceVersion", version);
-    return image;
+    struct json_span image = image_before(change), version = json_member(image_meta(image), "resourceVersion");
+    if (!version.at) {
+        json_put_span(to, image);
+        return;
+    }
+    buffer_append(to, image.at, (size_t)(version.at - image.at));
+    buffer_format(to, "\"%" PRId64 "\"", change->revision);
+    buffer_append(to, version.at + version.len, image.len - (size_t)(version.at + version.len - image.at));
 }
 
 static struct watch_line *make_line(const struct resource_change *change,
@@ -70,10 +93,13 @@ static struct watch_line *make_line(const struct resource_change *change,
 {
     static const char *const words[] = {
         [WATCH_ADDED] = "ADDED", [WATCH_MODIFIED] = "MODIFIED", [WATCH_DELETED] = "DELETED"};
-    CLEANUP_JSON json_t *image = event == WATCH_DELETED ? last_seen(change) : json_incref(change->after);
-    CLEANUP_JSON json_t *object =
-        rendering_event(&query->rendering, query->resource, image, now, has_columns);
-    return line_of(words[event], object);
+    CLEANUP(buffer_free) struct buffer last_seen = BUFFER_INIT(SIZE_MAX / 4);
+    struct json_span image = image_after(change);
+    if (event == WATCH_DELETED && change->type != STORE_DELETED) {
+        put_last_seen(&last_seen, change);
+        image = (struct json_span){last_seen.data, last_seen.len};
+    }
+    return line_of_text(words[event], &query->rendering, query->resource, image, now, has_columns);
 }
 
 static size_t form_of(const struct rendering *rendering)
@@ -93,12 +119,10 @@ struct watch_line *watch_change_line(struct watch_change *change, const struct c
     return *kept;
 }
 
-struct watch_line *watch_object_line(const struct collection_query *query, json_t *image,
+struct watch_line *watch_object_line(const struct collection_query *query, struct json_span image,
                                      struct wall_time now, bool has_columns)
 {
-    CLEANUP_JSON json_t *object =
-        rendering_event(&query->rendering, query->resource, image, now, has_columns);
-    return line_of("ADDED", object);
+    return line_of_text("ADDED", &query->rendering, query->resource, image, now, has_columns);
 }
 
 struct watch_line *watch_bookmark_line(const struct collection_query *query, int64_t revision,
@@ -111,7 +135,7 @@ struct watch_line *watch_bookmark_line(const struct collection_query *query, int
                   "apiVersion", is_plain ? query->resource->api_version : "meta.k8s.io/v1", "metadata",
                   "resourceVersion", version);
     if (is_initial_end)
-        json_object_set_new(image_meta(object), "annotations",
+        json_object_set_new(json_object_get(object, "metadata"), "annotations",
                             json_pack("{s:s}", "k8s.io/initial-events-end", "true"));
     if (query->rendering.form != RENDER_TABLE)
         return line_of("BOOKMARK", object);

@@ -3,11 +3,16 @@
 #include "controller/base/memory.h"
 #include <string.h>
 
+static size_t change_bytes(const struct resource_change *change)
+{
+    return change->before_len + change->after_len;
+}
+
 static void drop_oldest(struct watch_ring *ring)
 {
     struct watch_change *oldest = ring->changes[ring->first];
     ring->base = oldest->change.revision;
-    ring->bytes -= oldest->change.bytes;
+    ring->bytes -= change_bytes(&oldest->change);
     ring->first = (ring->first + 1) % WATCH_RING_CHANGES;
     ring->count--;
     watch_change_unref(oldest);
@@ -23,10 +28,10 @@ void watch_ring_reset(struct watch_ring *ring, int64_t newest)
 static void add(struct watch_ring *ring, struct resource_change *change)
 {
     while (ring->count &&
-           (ring->count == WATCH_RING_CHANGES || ring->bytes + change->bytes > WATCH_RING_BYTES))
+           (ring->count == WATCH_RING_CHANGES || ring->bytes + change_bytes(change) > WATCH_RING_BYTES))
         drop_oldest(ring);
     ring->newest = change->revision;
-    ring->bytes += change->bytes;
+    ring->bytes += change_bytes(change);
     ring->changes[(ring->first + ring->count++) % WATCH_RING_CHANGES] = watch_change_new(change);
 }
 

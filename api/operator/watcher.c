@@ -121,10 +121,10 @@ static bool next_object(struct watcher *watcher)
             begin_changes(watcher);
         return true;
     }
-    const struct store_page_item *item = &page->items[watcher->held_at++];
-    watcher->page.after = item->id;
-    if (image_fits(item->image, &watcher->query.labels, &watcher->query.fields))
-        put(watcher, watch_object_line(&watcher->query, item->image, clock_wall(watcher->hub->world->clock),
+    struct json_span image = store_page_image(page, watcher->held_at);
+    watcher->page.after = page->items[watcher->held_at++].id;
+    if (image_fits(image, &watcher->query.labels, &watcher->query.fields))
+        put(watcher, watch_object_line(&watcher->query, image, clock_wall(watcher->hub->world->clock),
                                        !watcher->has_shown));
     return true;
 }

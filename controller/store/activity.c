@@ -94,13 +94,19 @@ struct wall_time store_activity(struct store *store, const char *sandbox_uid)
     return at;
 }
 
+struct record_activity activity_of(struct store *store, const char *uid, struct wall_time created_at)
+{
+    struct wall_time at = store_activity(store, uid);
+    if (at.ms < created_at.ms) // its create is in this very transaction
+        at = created_at;
+    return (struct record_activity){at, {at.ms + SANDBOX_IDLE_MS}};
+}
+
 void activity_merge(struct store *store, struct record *sandbox)
 {
-    struct wall_time at = store_activity(store, sandbox->meta.uid);
-    if (at.ms < sandbox->meta.created_at.ms) // its create is in this very transaction
-        at = sandbox->meta.created_at;
-    sandbox->status.sandbox.last_activity_at = at;
-    sandbox->status.sandbox.expires_at.ms = at.ms + SANDBOX_IDLE_MS;
+    struct record_activity activity = activity_of(store, sandbox->meta.uid, sandbox->meta.created_at);
+    sandbox->status.sandbox.last_activity_at = activity.last_at;
+    sandbox->status.sandbox.expires_at = activity.expires_at;
 }
 
 int64_t activity_due_ms(struct store *store)

@@ -39,12 +39,11 @@ int feed_append(struct store_tx *tx, enum store_change_type type, const struct r
     return 0;
 }
 
-static int read_image(sqlite3_stmt *row, int column, json_t **ret, struct error *err)
+static char *copy_image(sqlite3_stmt *row, int column, size_t *ret_len)
 {
     const char *text = sql_text_or_null(row, column);
-    if (!text)
-        return *ret = NULL, 0;
-    return json_parse(text, (size_t)sqlite3_column_bytes(row, column), ret, err);
+    *ret_len = text ? (size_t)sqlite3_column_bytes(row, column) : 0;
+    return text ? mem_strndup(text, *ret_len) : NULL;
 }
 
 static int read_row(sqlite3_stmt *row, struct store_feed_row *ret, struct error *err)
@@ -55,12 +54,11 @@ static int read_row(sqlite3_stmt *row, struct store_feed_row *ret, struct error 
     for (size_t i = 0; i < ARRAY_LEN(type_words); i++)
         if (strcmp(type_words[i], type) == 0)
             read.type = (enum store_change_type)i;
-    if (!info || read_image(row, 3, &read.before, err) < 0 || read_image(row, 4, &read.after, err) < 0) {
-        json_decref(read.before);
+    if (!info)
         return error_set(err, ERROR_CORRUPT, NULL, "row %lld of the change feed cannot be read", (long long)read.revision);
-    }
     read.kind = info->kind;
-    read.bytes = (size_t)sqlite3_column_bytes(row, 3) + (size_t)sqlite3_column_bytes(row, 4);
+    read.before = copy_image(row, 3, &read.before_len);
+    read.after = copy_image(row, 4, &read.after_len);
     *ret = read;
     return 0;
 }
@@ -122,8 +120,8 @@ int store_read_feed(struct store *store, int64_t after, size_t limit, struct sto
 void store_feed_free(struct store_feed_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        json_decref(rows[i].before);
-        json_decref(rows[i].after);
+        free(rows[i].before);
+        free(rows[i].after);
     }
     free(rows);
 }

@@ -7,6 +7,7 @@
 //   subscriptions.lock (recursive: held while subscribers run)
 // The writer's connection, the feed's next revision and the batch belong to the store thread alone.
 #pragma once
+#include "controller/base/buffer.h"
 #include "controller/base/cleanup.h"
 #include "controller/embedded.h"
 #include "controller/store/disk.h"
@@ -49,7 +50,26 @@ int store_schema_newest(const struct store_migrations *migrations);
 int store_backup(struct sql *sql, const char *dir, int version, struct wall_time now, struct error *err);
 int store_open_with(const struct store_options *options, const struct store_migrations *migrations, struct store **ret, struct error *err);
 
-// ---- rows (rows.c, extract.c) ----------------------------------------------------------------------------------
+// ---- rows (rows.c, image.c, extract.c) ----------------------------------------------------------------------------------
+enum record_column { // RECORD_COLUMNS in statements.c
+    COLUMN_KIND,
+    COLUMN_UID,
+    COLUMN_NAME,
+    COLUMN_RESOURCE_VERSION,
+    COLUMN_GENERATION,
+    COLUMN_CREATED_AT,
+    COLUMN_CREATED_BY,
+    COLUMN_DELETION_AT,
+    COLUMN_REMOVED_AT,
+    COLUMN_META,
+    COLUMN_SPEC,
+    COLUMN_STATUS,
+    COLUMN_COUNT
+};
+// The row as API object, as text.
+int image_put(struct store *store, sqlite3_stmt *row, struct buffer *to, struct error *err);
+// Finds out from which revision on rows are as this program writes them. At open.
+int image_form_open(struct store *store, struct sql *sql, struct error *err);
 // Columns of RECORD_COLUMNS; activity of live sandboxes is merged in.
 int row_to_record(struct store *store, sqlite3_stmt *row, struct record **ret, struct error *err);
 // sql_statement is SQL_INSERT or SQL_UPDATE. A broken invariant is ERROR_EXISTS or ERROR_CONFLICT naming the holder.
@@ -165,6 +185,12 @@ void activity_free(struct activity *activity);
 int activity_load(struct store *store, struct error *err);
 void activity_begin(struct store *store, const char *uid, struct wall_time at); // a sandbox was born
 void activity_end(struct store *store, const char *uid);                        // it is a tombstone
+#define ACTIVITY_FIRST_FIELD "lastActivityAt" // in a Sandbox's status, beside each other
+#define ACTIVITY_LAST_FIELD "expiresAt"
+struct record_activity {
+    struct wall_time last_at, expires_at;
+};
+struct record_activity activity_of(struct store *store, const char *uid, struct wall_time created_at); // of a live sandbox
 // Fills status.last_activity_at and expires_at of a live sandbox.
 void activity_merge(struct store *store, struct record *sandbox);
 int64_t activity_due_ms(struct store *store); // boot time of the next flush; INT64_MAX = none
@@ -195,6 +221,7 @@ struct store {
     struct wall_time created_at;
     int dir_fd, lock_fd;
     int64_t feed_keep_ms, feed_keep_rows;
+    int64_t text_form_from; // rows of later revisions have their JSON as this program would write it
     struct disk disk;
     struct reader_pool readers;
     struct writer writer;

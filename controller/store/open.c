@@ -63,7 +63,7 @@ static int load(struct store *store, struct error *err)
     if (wall_time_parse(sql_text(stmt, 1), &store->created_at) < 0)
         store->created_at = clock_wall(store->clock);
     atomic_init(&store->revision, newest ? newest : 1); // "0" means "any" to Kubernetes clients
-    return activity_load(store, err);
+    return image_form_open(store, &store->writer.sql, err) < 0 ? -1 : activity_load(store, err);
 }
 
 static int open_inside(struct store *store, const struct store_options *options, const struct store_migrations *migrations,

@@ -1,51 +1,53 @@
 // Pages of a kind's records as they were at one revision.
-#include "controller/base/json.h"
 #include "controller/base/memory.h"
 #include "controller/store/internal.h"
 
-enum page_column { COLUMN_ID = 12, COLUMN_BEFORE }; // behind RECORD_COLUMNS
+enum page_column { COLUMN_ID = COLUMN_COUNT, COLUMN_BEFORE }; // behind RECORD_COLUMNS
 
 void store_page_clear(struct store_page *page)
 {
-    for (size_t i = 0; i < page->count; i++)
-        json_decref(page->items[i].image);
+    buffer_free(&page->text);
     free(page->items);
     *page = (struct store_page){0};
 }
 
-static int read_item(struct store *store, sqlite3_stmt *row, struct store_page_item *ret, struct error *err)
+void store_page_add(struct store_page *page, int64_t id, const char *text, size_t len)
 {
-    struct store_page_item item = {.id = sqlite3_column_int64(row, COLUMN_ID)};
+    size_t begin = page->text.len;
+    buffer_append(&page->text, text, len);
+    store_page_end_item(page, id, begin);
+}
+
+void store_page_end_item(struct store_page *page, int64_t id, size_t begin)
+{
+    if (page->count == page->room)
+        page->items = mem_realloc_array(page->items, page->room = page->room ? 2 * page->room : 16, sizeof(*page->items));
+    page->items[page->count++] = (struct store_page_item){id, begin, page->text.len - begin};
+}
+
+static int read_item(struct store *store, sqlite3_stmt *row, struct store_page *page, struct error *err)
+{
+    size_t begin = page->text.len;
     const char *before = sql_text_or_null(row, COLUMN_BEFORE);
-    if (before) {
-        if (json_parse(before, (size_t)sqlite3_column_bytes(row, COLUMN_BEFORE), &item.image, err) < 0)
-            return error_context(err, "an image in the change feed cannot be read");
-    } else {
-        CLEANUP_RECORD struct record *record = NULL;
-        if (row_to_record(store, row, &record, err) < 0)
-            return -1;
-        item.image = record_to_json(record);
-    }
-    *ret = item;
+    if (before)
+        buffer_append(&page->text, before, (size_t)sqlite3_column_bytes(row, COLUMN_BEFORE));
+    else if (image_put(store, row, &page->text, err) < 0)
+        return -1;
+    store_page_end_item(page, sqlite3_column_int64(row, COLUMN_ID), begin);
     return 0;
 }
 
 static int read_items(struct store *store, struct sql *sql, sqlite3_stmt *stmt, size_t limit,
                       struct store_page *page, struct error *err)
 {
-    size_t room = 0;
     int row = stmt ? 1 : -1;
     while (row > 0 && (row = sql_next(sql, stmt, err)) > 0) {
         if (page->count == limit) {
             page->has_more = true;
             break;
         }
-        if (page->count == room)
-            page->items = mem_realloc_array(page->items, room = room ? 2 * room : 16, sizeof(*page->items));
-        if (read_item(store, stmt, &page->items[page->count], err) < 0)
+        if (read_item(store, stmt, page, err) < 0)
             row = -1;
-        else
-            page->count++;
     }
     sql_done(stmt);
     return row < 0 ? -1 : 0;
@@ -96,7 +98,7 @@ static int read_page(struct store *store, struct sql *sql, const struct store_pa
 int store_read_page(struct store *store, const struct store_page_request *request, struct store_page *ret,
                     struct error *err)
 {
-    struct store_page page = {0};
+    struct store_page page = STORE_PAGE_INIT;
     struct sql *sql = readers_take(&store->readers, err);
     if (!sql)
         return -1;

@@ -6,22 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum column { // RECORD_COLUMNS in statements.c
-    COLUMN_KIND,
-    COLUMN_UID,
-    COLUMN_NAME,
-    COLUMN_RESOURCE_VERSION,
-    COLUMN_GENERATION,
-    COLUMN_CREATED_AT,
-    COLUMN_CREATED_BY,
-    COLUMN_DELETION_AT,
-    COLUMN_REMOVED_AT,
-    COLUMN_META,
-    COLUMN_SPEC,
-    COLUMN_STATUS,
-};
-
-static json_t *column_json(sqlite3_stmt *row, enum column column, struct error *err)
+static json_t *column_json(sqlite3_stmt *row, enum record_column column, struct error *err)
 {
     const char *text = sql_text(row, column);
     json_t *value = NULL;
@@ -84,8 +69,8 @@ static json_t *stored_status(const struct record *record)
 {
     json_t *status = record_status_to_json(record);
     if (record->kind == KIND_SANDBOX && !record->meta.removed_at.ms) {
-        json_object_del(status, "lastActivityAt");
-        json_object_del(status, "expiresAt");
+        json_object_del(status, ACTIVITY_FIRST_FIELD);
+        json_object_del(status, ACTIVITY_LAST_FIELD);
     }
     return status;
 }

@@ -80,6 +80,7 @@ const char *const sql_texts[SQL_COUNT] = {
                              "AND removed_at IS NULL AND uid <> ?3",
     [SQL_IS_LIVE] = "SELECT count(*) FROM records WHERE uid = ?1 AND removed_at IS NULL",
     [SQL_INSTANCE] = "SELECT value, (SELECT value FROM meta WHERE key = 'created_at') FROM meta WHERE key = 'instance'",
+    [SQL_META_GET] = "SELECT value FROM meta WHERE key = ?1",
     [SQL_TOKENS_ALL] = "SELECT t.id, t.name, t.sha256, t.scopes, t.created_by, t.created_at, t.expires_at, u.at FROM tokens t "
                        "LEFT JOIN token_uses u ON u.token_id = t.id ORDER BY t.id LIMIT ?1",
     [SQL_TOKENS_COUNT] = "SELECT count(*) FROM tokens",

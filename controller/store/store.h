@@ -7,6 +7,8 @@
 //     static int claim(struct store_tx *tx, void *arg, struct error *err) { … tx_get …; return tx_create(…); }
 //     if (store_transact(store, claim, &request, err) < 0) return -1;
 #pragma once
+#include "controller/base/buffer.h"
+#include "controller/base/json_span.h"
 #include "controller/clock.h"
 #include "controller/record.h"
 
@@ -60,17 +62,25 @@ struct store_page_request {
 };
 struct store_page_item {
     int64_t id; // order of birth
-    json_t *image;
+    size_t at, len; // of its image in the page's text: compact JSON
 };
 struct store_page {
     int64_t revision;
+    struct buffer text;
     struct store_page_item *items;
-    size_t count;
+    size_t count, room;
     bool has_more;
     int64_t rest; // how many follow this page; -1 = not counted
 };
 int store_read_page(struct store *store, const struct store_page_request *request, struct store_page *ret, struct error *err);
 void store_page_clear(struct store_page *page);
+#define STORE_PAGE_INIT {.text = BUFFER_INIT(SIZE_MAX / 4), .rest = -1} // for those who make pages of something else
+void store_page_add(struct store_page *page, int64_t id, const char *text, size_t len);
+void store_page_end_item(struct store_page *page, int64_t id, size_t begin); // the image is what was appended since
+static inline struct json_span store_page_image(const struct store_page *page, size_t i)
+{
+    return (struct json_span){page->text.data + page->items[i].at, page->items[i].len};
+}
 
 // ---- writes ---------------------------------------------------------------------------------------------------
 typedef int (*store_tx_fn)(struct store_tx *tx, void *arg, struct error *err);
@@ -179,8 +189,8 @@ struct store_feed_row {
     enum store_change_type type;
     enum kind kind;
     int64_t revision;
-    json_t *before, *after;
-    size_t bytes; // of both as text
+    char *before, *after; // compact JSON
+    size_t before_len, after_len;
 };
 int store_read_feed(struct store *store, int64_t after, size_t limit, struct store_feed_row **ret, size_t *ret_count, struct error *err);
 void store_feed_free(struct store_feed_row *rows, size_t count);

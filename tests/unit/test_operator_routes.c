@@ -152,10 +152,15 @@ static void a_table_of_every_kind_has_a_cell_for_each_column(void **state)
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         CLEANUP_RECORD struct record *record = record_new((enum kind)kind);
         record->meta.name = mem_strdup("one");
-        CLEANUP_JSON json_t *items = json_pack("[o]", record_to_json(record));
+        CLEANUP_JSON json_t *object = record_to_json(record);
+        CLEANUP_FREE char *image = json_to_text(object);
         const struct rendering rendering = {RENDER_TABLE, INCLUDE_OBJECT};
-        CLEANUP_JSON json_t *table =
-            rendering_list(&rendering, resource_of_kind((enum kind)kind), items, 7, (struct wall_time){0});
+        CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(1 << 20);
+        struct rendering_list list = {&rendering, resource_of_kind((enum kind)kind), &text, {0}, 0};
+        rendering_list_begin(&list);
+        rendering_list_item(&list, (struct json_span){image, strlen(image)});
+        rendering_list_end(&list, 7, NULL, -1);
+        CLEANUP_JSON json_t *table = json_loads(buffer_text(&text), 0, NULL);
         size_t columns = json_array_size(json_object_get(table, "columnDefinitions"));
         const json_t *row = json_array_get(json_object_get(table, "rows"), 0);
         assert_true(columns >= 3);

@@ -29,14 +29,22 @@ static void remove_workspace(struct store_fixture *fixture, const char *name)
     assert_ok(store_fixture_delete(fixture->store, KIND_WORKSPACE, record->meta.uid, &err));
 }
 
-static const char *name_of(const struct store_page_item *item)
+static void assert_member(const struct store_page *page, size_t i, const char *part, const char *name, const char *wanted)
 {
-    return json_get_text(json_object_get(item->image, "metadata"), "name");
+    struct json_span in = json_member(store_page_image(page, i), "metadata");
+    CLEANUP_FREE char *text = json_span_to_text(json_member(part ? json_member(in, part) : in, name));
+    assert_non_null(text);
+    assert_string_equal(text, wanted);
 }
 
-static const char *label_of(const struct store_page_item *item)
+static void assert_name(const struct store_page *page, size_t i, const char *wanted)
 {
-    return json_get_text(json_object_get(json_object_get(item->image, "metadata"), "labels"), "v");
+    assert_member(page, i, NULL, "name", wanted);
+}
+
+static void assert_label(const struct store_page *page, size_t i, const char *wanted)
+{
+    assert_member(page, i, "labels", "v", wanted);
 }
 
 #define PAGE(...) (&(struct store_page_request){.kind = KIND_WORKSPACE, __VA_ARGS__})
@@ -56,7 +64,7 @@ static void pieces_make_the_whole(void **state)
         for (size_t i = 0; i < page.count; i++) {
             char name[16];
             snprintf(name, sizeof(name), "w%03d", seen++);
-            assert_string_equal(name_of(&page.items[i]), name);
+            assert_name(&page, i, name);
         }
         assert_int_equal(page.rest, 25 - seen);
         has_more = page.has_more;
@@ -86,8 +94,8 @@ static void a_later_piece_shows_what_was_there_at_the_first(void **state)
                               PAGE(.revision = revision, .after = after, .limit = 2, .must_count = true),
                               &page, &err));
     assert_int_equal(page.revision, revision);
-    assert_string_equal(name_of(&page.items[0]), "w002");
-    assert_string_equal(name_of(&page.items[1]), "w003");
+    assert_name(&page, 0, "w002");
+    assert_name(&page, 1, "w003");
     assert_int_equal(page.rest, 2);
     after = page.items[1].id;
     store_page_clear(&page);
@@ -95,12 +103,12 @@ static void a_later_piece_shows_what_was_there_at_the_first(void **state)
                               &err));
     assert_int_equal(page.count, 2);
     assert_false(page.has_more);
-    assert_string_equal(label_of(&page.items[0]), "old");
-    assert_string_equal(name_of(&page.items[1]), "w005");
+    assert_label(&page, 0, "old");
+    assert_name(&page, 1, "w005");
     store_page_clear(&page);
     assert_ok(store_read_page(fixture->store, PAGE(.limit = 10), &page, &err));
     assert_int_equal(page.count, 6);
-    assert_string_equal(label_of(&page.items[3]), "newest");
+    assert_label(&page, 3, "newest");
     store_page_clear(&page);
 }
 
@@ -116,12 +124,12 @@ static void one_name_is_found_then_and_now(void **state)
     assert_ok(store_read_page(fixture->store, PAGE(.revision = revision, .limit = 10, .name = "w001"), &page,
                               &err));
     assert_int_equal(page.count, 1);
-    CLEANUP_JSON json_t *then = json_incref(page.items[0].image);
+    CLEANUP_FREE char *then = json_span_to_text(json_member(json_member(store_page_image(&page, 0), "metadata"), "uid"));
     store_page_clear(&page);
     assert_ok(store_read_page(fixture->store, PAGE(.limit = 10, .name = "w001"), &page, &err));
     assert_int_equal(page.count, 1);
-    assert_string_not_equal(json_get_text(json_object_get(then, "metadata"), "uid"),
-                            json_get_text(json_object_get(page.items[0].image, "metadata"), "uid"));
+    CLEANUP_FREE char *now = json_span_to_text(json_member(json_member(store_page_image(&page, 0), "metadata"), "uid"));
+    assert_string_not_equal(then, now);
     store_page_clear(&page);
     assert_ok(store_read_page(fixture->store, PAGE(.limit = 10, .name = "nothing"), &page, &err));
     assert_int_equal(page.count, 0);

@@ -1,0 +1,142 @@
+#include "controller/base/json_span.h"
+#include "controller/base/json.h"
+#include "controller/base/memory.h"
+#include <string.h>
+
+// Each skip ends behind what it names, or at `end` where that is cut off.
+static const char *skip_string(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        at += *at == '\\';
+    return at < end ? at + 1 : end;
+}
+
+static const char *skip_nested(const char *at, const char *end)
+{
+    size_t depth = 0;
+    while (at < end) {
+        char c = *at;
+        if (c == '"') {
+            at = skip_string(at, end);
+            continue;
+        }
+        at++;
+        if (c == '{' || c == '[')
+            depth++;
+        else if ((c == '}' || c == ']') && --depth == 0)
+            return at;
+    }
+    return end;
+}
+
+static const char *skip_value(const char *at, const char *end)
+{
+    if (at < end && *at == '"')
+        return skip_string(at, end);
+    if (at < end && (*at == '{' || *at == '['))
+        return skip_nested(at, end);
+    while (at < end && *at != ',' && *at != '}' && *at != ']')
+        at++;
+    return at;
+}
+
+// Where the next member or item begins, NULL behind the last one.
+static const char *begin_next(struct json_span in, char opening, size_t cursor)
+{
+    if (!in.at || in.len < 2 || in.at[0] != opening || cursor >= in.len)
+        return NULL;
+    const char *at = in.at + (cursor ? cursor : 1);
+    if (cursor && *at != ',')
+        return NULL;
+    at += cursor != 0;
+    return at < in.at + in.len - 1 ? at : NULL;
+}
+
+bool json_next_member(struct json_span object, size_t *cursor, struct json_span *ret_name, struct json_span *ret_value)
+{
+    const char *at = begin_next(object, '{', *cursor), *end = object.at + object.len;
+    if (!at || *at != '"')
+        return false;
+    const char *colon = skip_string(at, end);
+    if (colon - at < 2 || colon == end || *colon != ':')
+        return false;
+    const char *behind = skip_value(colon + 1, end);
+    *ret_name = (struct json_span){at + 1, (size_t)(colon - at) - 2};
+    *ret_value = (struct json_span){colon + 1, (size_t)(behind - colon) - 1};
+    *cursor = (size_t)(behind - object.at);
+    return true;
+}
+
+bool json_next_item(struct json_span array, size_t *cursor, struct json_span *ret)
+{
+    const char *at = begin_next(array, '[', *cursor);
+    if (!at)
+        return false;
+    const char *behind = skip_value(at, array.at + array.len);
+    *ret = (struct json_span){at, (size_t)(behind - at)};
+    *cursor = (size_t)(behind - array.at);
+    return behind > at;
+}
+
+struct json_span json_member(struct json_span object, const char *name)
+{
+    size_t cursor = 0;
+    struct json_span at, value;
+    while (json_next_member(object, &cursor, &at, &value))
+        if (json_span_is(at, name))
+            return value;
+    return (struct json_span){0};
+}
+
+bool json_span_is(struct json_span span, const char *text)
+{
+    return span.at && strlen(text) == span.len && memcmp(span.at, text, span.len) == 0;
+}
+
+bool json_span_is_string(struct json_span span)
+{
+    return span.len >= 2 && span.at[0] == '"';
+}
+
+bool json_span_is_integer(struct json_span span)
+{
+    bool is_integer = span.len > 0 && (span.at[0] == '-' || (span.at[0] >= '0' && span.at[0] <= '9'));
+    for (size_t i = 1; is_integer && i < span.len; i++)
+        is_integer = span.at[i] >= '0' && span.at[i] <= '9';
+    return is_integer;
+}
+
+char *json_span_to_text(struct json_span span)
+{
+    CLEANUP_JSON json_t *value = NULL;
+    if (!json_span_is_string(span))
+        return NULL;
+    if (!memchr(span.at, '\\', span.len))
+        return mem_strndup(span.at + 1, span.len - 2);
+    return json_parse(span.at, span.len, &value, NULL) == 0 ? mem_strdup_or_null(json_string_value(value)) : NULL;
+}
+
+void json_put_span(struct buffer *to, struct json_span span)
+{
+    buffer_append(to, span.at, span.len);
+}
+
+static bool is_plain(const char *text)
+{
+    while (*text >= ' ' && *text <= '~' && *text != '"' && *text != '\\')
+        text++;
+    return !*text;
+}
+
+void json_put_string(struct buffer *to, const char *text)
+{
+    if (is_plain(text)) {
+        buffer_append_char(to, '"');
+        buffer_append_text(to, text);
+        buffer_append_char(to, '"');
+        return;
+    }
+    CLEANUP_JSON json_t *value = json_from_text(text);
+    CLEANUP_FREE char *escaped = json_to_text(value);
+    buffer_append_text(to, escaped);
+}
