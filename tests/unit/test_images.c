@@ -253,6 +253,14 @@ static void free_bound(struct record *record) // unique and foreign keys are not
         record->spec.approval.decision = APPROVAL_APPROVED;
 }
 
+// What a reader fills in is there in every record that came in through a door.
+static int take_defaults(struct record *record, struct error *err)
+{
+    CLEANUP_JSON json_t *spec = record_spec_to_json(record);
+    CLEANUP_JSON json_t *status = record_status_to_json(record);
+    return record_spec_from_store_json(record, spec, err) < 0 ? -1 : record_status_from_json(record, status, err);
+}
+
 struct making {
     enum kind kind;
     int count;
@@ -269,7 +277,7 @@ static int make_in_tx(struct store_tx *tx, void *arg, struct error *err)
         fill_table(kind_status_table(record->kind), &record->status);
         fill_meta(&record->meta);
         free_bound(record);
-        if (tx_create(tx, &actor, record, err) < 0 ||
+        if (take_defaults(record, err) < 0 || tx_create(tx, &actor, record, err) < 0 ||
             (chance(4) == 0 && tx_delete(tx, &store_fixture_operator, record->kind, record->meta.uid, err) < 0))
             return -1;
     }
