@@ -6,11 +6,12 @@
 #include "controller/fields/write.h"
 #include "controller/store/internal.h"
 #include "controller/hash.h"
-#include "schemas/kinds/tables.h"
+#include "schemas/kinds/common.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#define OWN_API_VERSION "\"apiVersion\":\"" API_GROUP "/" API_VERSION "\""
 #define TEXT_FORM "1" // to be raised where the texts of columns change for another reason than the field tables
 
 // ---- which rows are as this program would write them
@@ -29,6 +30,7 @@ static void describe_form(char text[32])
 {
     CLEANUP(buffer_free) struct buffer tables = BUFFER_INIT(1 << 20);
     buffer_append_text(&tables, TEXT_FORM);
+    add_tables(&tables, &record_meta_table, 0);
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         buffer_format(&tables, "%s:", kind_info((enum kind)kind)->name);
         add_tables(&tables, kind_spec_table((enum kind)kind), 0);
@@ -114,8 +116,10 @@ static void put_owners(struct buffer *to, struct json_span owners)
     buffer_append_text(to, ",\"ownerReferences\":");
     for (char before = '['; json_next_item(owners, &cursor, &owner); before = ',') {
         buffer_append_char(to, before);
-        buffer_append(to, owner.at, owner.len - 1);
-        buffer_append_text(to, owner.len > 2 ? ",\"apiVersion\":\"" API_GROUP "/" API_VERSION "\"}" : "\"apiVersion\":\"" API_GROUP "/" API_VERSION "\"}");
+        bool has_version = json_member(owner, "apiVersion").at;
+        buffer_append(to, owner.at, owner.len - !has_version);
+        if (!has_version)
+            buffer_append_text(to, owner.len > 2 ? "," OWN_API_VERSION "}" : OWN_API_VERSION "}");
     }
     buffer_append_char(to, ']');
 }
@@ -210,7 +214,7 @@ int image_put(struct store *store, sqlite3_stmt *row, struct buffer *to, struct 
 {
     if (sqlite3_column_int64(row, COLUMN_RESOURCE_VERSION) <= store->text_form_from)
         return put_long_way(store, row, to, err);
-    buffer_append_text(to, "{\"apiVersion\":\"" API_GROUP "/" API_VERSION "\",\"kind\":\"");
+    buffer_append_text(to, "{" OWN_API_VERSION ",\"kind\":\"");
     put_column(to, row, COLUMN_KIND);
     buffer_append_text(to, "\",\"metadata\":");
     put_metadata(to, row);

@@ -236,7 +236,11 @@ static void fill_meta(struct record_meta *meta)
         text_list_add(&meta->finalizers, "example.org/more");
     if (!chance(4)) {
         meta->owners.items = mem_alloc(sizeof(*meta->owners.items));
-        meta->owners.items[0] = (struct owner_reference){mem_strdup("Sandbox"), mem_strdup("own \"er"), mem_strdup("sbx_x")};
+        meta->owners.items[0] = (struct owner_reference){.api_version = chance(2) ? mem_strdup("apps/v1") : NULL,
+                                                          .kind = mem_strdup("Sandbox"),
+                                                          .name = mem_strdup("own \"er"),
+                                                          .uid = mem_strdup("sbx_x"),
+                                                          .controller = chance(2) ? json_true() : NULL};
         meta->owners.count = 1;
     }
 }
