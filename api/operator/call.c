@@ -112,7 +112,8 @@ static void fail(struct call *call, int http_status, const struct error *err, co
                  const char *next)
 {
     bool is_of_kind = call->match.route && strstr(call->match.route->pattern, "{kind}");
-    struct status_about about = {.name = call->match.name,
+    const char *created = is_of_kind && !call->match.name ? json_get_text(json_object_get(call->body, "metadata"), "name") : NULL;
+    struct status_about about = {.name = created ? created : call->match.name, // a POST names its object in the body
                                  .kind = is_of_kind ? kind_info(call->match.kind)->plural : NULL,
                                  .kind_name = is_of_kind ? kind_info(call->match.kind)->name : NULL,
                                  .causes = causes,

