@@ -100,11 +100,13 @@ static const char *description_of(const struct explained *explained, const json_
 static void put_limits(struct explained *explained, const json_t *schema, const char *indent)
 {
     const json_t *value = json_object_get(schema, "default");
-    size_t i;
+    CLEANUP_FREE char *opening = mem_format("%sOne of: ", indent);
+    size_t i, count = 0;
     json_t *word;
     json_array_foreach(json_object_get(schema, "enum"), i, word)
-        buffer_format(&explained->out, "%s%s%s", i ? "" : indent, i ? ", " : "One of: ", json_is_string(word) ? json_string_value(word) : "");
-    if (json_array_size(json_object_get(schema, "enum")))
+        if (json_string_length(word)) // an empty one stands for the default
+            buffer_format(&explained->out, "%s%s", count++ ? ", " : opening, json_string_value(word));
+    if (count)
         buffer_append_text(&explained->out, ".\n");
     if (value) {
         CLEANUP_FREE char *text = json_is_string(value) ? mem_strdup(json_string_value(value)) : json_to_text(value);
