@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #define LISTENER_HOST "127.0.0.1"
-#define LISTENER_CONNECTIONS_MAX 512 // one with TLS takes about 60 KiB
+#define LISTENER_CONNECTIONS_MAX 512 // an idle one takes 32 KiB
 #define LISTENER_CHANGES_MAX 16      // waiting at once
 
 struct operator_server;
