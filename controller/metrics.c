@@ -13,6 +13,8 @@ static const struct family_row {
     enum metric_type type;
     const char *a, *b; // label names; NULL = none
 } rows[METRIC_COUNT] = {
+    [METRIC_QUEUE_WAIT] = {"chat2shell_queue_wait_seconds", "Time that a record waited for its reconciler once it was due.", HISTOGRAM,
+                           "reconciler", NULL},
     [METRIC_RECONCILE] = {"chat2shell_reconcile_duration_seconds", "Time that one reconcile took.", HISTOGRAM,
                           "reconciler", "result"},
     [METRIC_DRIVER_CALL] = {"chat2shell_driver_call_duration_seconds",

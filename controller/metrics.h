@@ -8,6 +8,7 @@
 #include "controller/base/time.h"
 
 enum metric { // rows in metrics.c
+    METRIC_QUEUE_WAIT,   // reconciler; seconds
     METRIC_RECONCILE,    // reconciler, result; seconds
     METRIC_DRIVER_CALL,  // command, result; seconds
     METRIC_MCP_CALLS,    // tool, result

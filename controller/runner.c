@@ -32,7 +32,7 @@ struct runner *runner_new(const struct reconciler *reconciler, struct clock *clo
     runner->reconciler = *reconciler;
     runner->reconciler.name = mem_strdup(reconciler->name);
     int64_t base_ms = reconciler->is_store_only ? BACKOFF_BASE_STORE_ONLY_MS : BACKOFF_BASE_MS;
-    runner->queue = queue_new(&(struct queue_options){clock, base_ms, BACKOFF_MAX_MS});
+    runner->queue = queue_new(&(struct queue_options){clock, base_ms, BACKOFF_MAX_MS, runner->reconciler.name});
     pthread_mutex_init(&runner->lock, NULL);
     return runner;
 }

@@ -97,12 +97,26 @@ static int word_foreign(int64_t revision, struct error *err)
                      "the resource version %lld is not one of this server", (long long)revision);
 }
 
+static int check_events(struct store *store, int64_t revision, struct error *err)
+{
+    struct store_event_row *rows = NULL;
+    size_t count = 0;
+    if (store_read_events(store, revision - 1, 0, &rows, &count, err) < 0)
+        return -1;
+    store_events_free(rows, count);
+    return 0;
+}
+
 int resource_check_revision(struct store *store, enum resource_feed feed, int64_t revision, struct error *err)
 {
     struct store_feed_row *rows = NULL;
     size_t count = 0;
-    if (feed != FEED_RECORDS)
-        return revision > resource_newest(store, feed) ? word_foreign(revision, err) : 0;
+    if (feed != FEED_RECORDS && revision > resource_newest(store, feed))
+        return word_foreign(revision, err);
+    if (feed == FEED_EVENTS)
+        return check_events(store, revision, err);
+    if (feed == FEED_NONE)
+        return 0;
     if (store_read_feed(store, revision, 0, &rows, &count, err) < 0)
         return -1;
     store_feed_free(rows, count);
@@ -143,8 +157,8 @@ static int changes_of_events(struct store *store, int64_t after, size_t limit, s
     for (size_t i = 0; i < count; i++) {
         char *image = text_of(event_image(&rows[i]));
         size_t len = strlen(image);
-        bool is_new = rows[i].count == 1;
-        changes[i] = (struct resource_change){.type = is_new ? STORE_ADDED : STORE_MODIFIED,
+        bool is_new = rows[i].count == 1 && !rows[i].has_ended;
+        changes[i] = (struct resource_change){.type = rows[i].has_ended ? STORE_DELETED : is_new ? STORE_ADDED : STORE_MODIFIED,
                                               .revision = rows[i].version + 1,
                                               .before = is_new ? NULL : mem_strndup(image, len),
                                               .after = image,

@@ -10,6 +10,7 @@ struct entry {
     struct entry *next_in_bucket;
     bool is_ready, is_processing;
     bool is_dirty;                // added while it is processed: ready again when that is done
+    int64_t ready_us;             // when it became ready
     enum queue_priority priority; // of the ready list, or of the add that made it dirty
     int failures, conflicts;
     char key[];

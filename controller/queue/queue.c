@@ -1,6 +1,7 @@
 #include "controller/queue/queue.h"
 #include "controller/base/memory.h"
 #include "controller/base/random.h"
+#include "controller/metrics.h"
 #include "controller/queue/entries.h"
 #include "controller/thread.h"
 #include <assert.h>
@@ -70,6 +71,8 @@ void queue_on_ready(struct queue *queue, void (*fn)(void *arg), void *arg)
 
 static void make_ready(struct queue *queue, struct entry *entry, enum queue_priority priority)
 {
+    if (!entry->is_ready)
+        entry->ready_us = boot_time_us();
     entry->is_ready = true;
     entry->priority = priority;
     TAILQ_INSERT_TAIL(&queue->ready[priority], entry, place);
@@ -147,6 +150,8 @@ static char *take_ready(struct queue *queue)
     queue->ready_count--;
     entry->is_ready = false;
     entry->is_processing = true;
+    if (queue->options.name)
+        metrics_time(METRIC_QUEUE_WAIT, queue->options.name, NULL, boot_time_us() - entry->ready_us);
     return mem_strdup(entry->key);
 }
 

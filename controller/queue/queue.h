@@ -13,6 +13,7 @@ struct queue_options {
     struct clock *clock;
     int64_t backoff_base_ms; // 200; 5 for store-only work
     int64_t backoff_max_ms;  // 60,000
+    const char *name;        // whose waits are measured (controller/metrics.h), borrowed; NULL: nobody's
 };
 struct queue *queue_new(const struct queue_options *options);
 void queue_free(struct queue *queue); // no worker may be inside

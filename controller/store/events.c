@@ -15,13 +15,79 @@ struct event {
     char message[MESSAGE_MAX];
 };
 
+// ---- ends: each is a change of its own, so that watchers hear of it
+struct ends {
+    int64_t ids[EVENT_ENDS_MAX];
+    size_t count;
+};
+
+// stmt NULL: err is set already.
+static int read_ids(struct sql *sql, sqlite3_stmt *stmt, struct ends *ret, struct error *err)
+{
+    int row = stmt ? 1 : -1;
+    ret->count = 0;
+    while (row > 0 && ret->count < EVENT_ENDS_MAX && (row = sql_next(sql, stmt, err)) > 0)
+        ret->ids[ret->count++] = sqlite3_column_int64(stmt, 0);
+    sql_done(stmt);
+    return row < 0 ? -1 : 0;
+}
+
+static int end_events(struct store_tx *tx, const struct ends *ends, struct error *err)
+{
+    for (size_t i = 0; i < ends->count; i++) {
+        int64_t version;
+        if (sql_number(tx->sql, SQL_EVENT_VERSION, &version, err, "") < 0 ||
+            sql_run(tx->sql, SQL_EVENT_END, err, "ii", ends->ids[i], version) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int end_over_object(struct store_tx *tx, const char *uid, struct error *err)
+{
+    struct ends ends;
+    if (read_ids(tx->sql, sql_query(tx->sql, SQL_EVENTS_OVER_OBJECT, err, "ti", uid, EVENTS_AN_OBJECT), &ends, err) < 0)
+        return -1;
+    return end_events(tx, &ends, err);
+}
+
+static int end_over_all(struct store_tx *tx, struct error *err)
+{
+    struct ends ends;
+    if (read_ids(tx->sql, sql_query(tx->sql, SQL_EVENTS_OVER_ALL, err, "ii", EVENTS_MAX, (int64_t)EVENT_ENDS_MAX), &ends, err) < 0)
+        return -1;
+    return end_events(tx, &ends, err);
+}
+
+int events_end_old(struct store_tx *tx, size_t *ret_count, struct error *err)
+{
+    struct ends ends;
+    int64_t before = tx->now.ms - EVENT_KEEP_MS;
+    if (read_ids(tx->sql, sql_query(tx->sql, SQL_EVENTS_OVER_AGE, err, "ii", before, (int64_t)EVENT_ENDS_MAX), &ends, err) < 0 ||
+        end_events(tx, &ends, err) < 0 || sql_run(tx->sql, SQL_EVENT_HORIZON_ENDED, err, "i", EVENT_MARKS_MAX) < 0 ||
+        sql_run(tx->sql, SQL_EVENTS_DROP_ENDED, err, "i", EVENT_MARKS_MAX) < 0)
+        return -1;
+    *ret_count = ends.count;
+    return 0;
+}
+
+// The same thing that ended before happens again: it is a new event, and the mark of the old one's end makes room.
+static int drop_same_end(struct store_tx *tx, const struct event *event, struct error *err)
+{
+    if (sql_run(tx->sql, SQL_EVENT_HORIZON_SAME, err, "tttt", event->uid, event->type, event->reason, event->message) < 0)
+        return -1;
+    return sql_run(tx->sql, SQL_EVENT_DROP_SAME, err, "tttt", event->uid, event->type, event->reason, event->message);
+}
+
+// ---- adding
 static int add_event(struct store_tx *tx, const struct event *event, int64_t version, struct error *err)
 {
-    if (sql_run(tx->sql, SQL_EVENT_ADD, err, "ttttiitt", event->uid, event->type, event->reason, event->message, tx->now.ms, version,
+    if (drop_same_end(tx, event, err) < 0 ||
+        sql_run(tx->sql, SQL_EVENT_ADD, err, "ttttiitt", event->uid, event->type, event->reason, event->message, tx->now.ms, version,
                 event->name, event->kind) < 0 ||
-        sql_run(tx->sql, SQL_EVENTS_TRIM_OBJECT, err, "ti", event->uid, EVENTS_AN_OBJECT) < 0)
+        end_over_object(tx, event->uid, err) < 0)
         return -1;
-    return version % TRIM_EVERY ? 0 : sql_run(tx->sql, SQL_EVENTS_TRIM_ALL, err, "i", EVENTS_MAX);
+    return version % TRIM_EVERY ? 0 : end_over_all(tx, err);
 }
 
 static int put_event(struct store_tx *tx, void *arg, struct error *err)
@@ -35,7 +101,7 @@ static int put_event(struct store_tx *tx, void *arg, struct error *err)
     return counted ? 0 : add_event(tx, event, version, err);
 }
 
-static void tell(struct store *store)
+void events_tell(struct store *store)
 {
     struct event_listener *listener = &store->event_listener;
     pthread_mutex_lock(&listener->lock);
@@ -58,7 +124,7 @@ static void free_event(void *arg, int result, const struct error *err)
     (void)err; // an event is a remark: losing one under pressure loses nothing that is decided on
     struct event *event = arg;
     if (result >= 0)
-        tell(event->store);
+        events_tell(event->store);
     free(event->uid);
     free(event->name);
     free(event->reason);
@@ -84,6 +150,7 @@ void store_event(struct store *store, const struct record *about, bool is_warnin
 
 static struct store_event_row read_row(sqlite3_stmt *row)
 {
+    int64_t count = sqlite3_column_int64(row, 9);
     return (struct store_event_row){.id = sqlite3_column_int64(row, 0),
                                     .uid = mem_strdup(sql_text(row, 1)),
                                     .kind = mem_strdup(sql_text(row, 2)),
@@ -93,7 +160,8 @@ static struct store_event_row read_row(sqlite3_stmt *row)
                                     .message = mem_strdup(sql_text(row, 6)),
                                     .first_at = {sqlite3_column_int64(row, 7)},
                                     .last_at = {sqlite3_column_int64(row, 8)},
-                                    .count = sqlite3_column_int64(row, 9),
+                                    .count = count < 0 ? -count : count,
+                                    .has_ended = count < 0,
                                     .version = sqlite3_column_int64(row, 10)};
 }
 
@@ -154,13 +222,28 @@ int store_page_events(struct store *store, const char *uid, int64_t after_id, si
     return r;
 }
 
+static int read_after(struct sql *sql, int64_t after_version, size_t limit, struct store_event_row **ret, size_t *ret_count, struct error *err)
+{
+    int64_t horizon;
+    if (sql_number(sql, SQL_EVENT_HORIZON, &horizon, err, "") < 0)
+        return -1;
+    if (after_version < horizon)
+        return error_set(err, ERROR_EXPIRED, "list again and go on from there", "which events ended since version %lld is not all known any more",
+                         (long long)after_version + 1);
+    return read_rows(sql, sql_query(sql, SQL_EVENTS_AFTER, err, "ii", after_version, (int64_t)limit), ret, ret_count, err);
+}
+
 int store_read_events(struct store *store, int64_t after_version, size_t limit, struct store_event_row **ret, size_t *ret_count,
                       struct error *err)
 {
     struct sql *sql = readers_take(&store->readers, err);
     if (!sql)
         return -1;
-    int r = read_rows(sql, sql_query(sql, SQL_EVENTS_AFTER, err, "ii", after_version, (int64_t)limit), ret, ret_count, err);
+    int r = sql_run(sql, SQL_BEGIN_READ, err, "");
+    if (r == 0) {
+        r = read_after(sql, after_version, limit, ret, ret_count, err);
+        sql_run(sql, SQL_COMMIT, NULL, "");
+    }
     readers_release(&store->readers, sql);
     return r;
 }

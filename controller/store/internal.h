@@ -27,6 +27,8 @@
 #define EVENTS_AN_OBJECT 64LL
 #define EVENTS_MAX 10000LL
 #define EVENT_KEEP_MS (3600LL * 1000)
+#define EVENT_MARKS_MAX 2000LL // of ends, kept for watchers
+#define EVENT_ENDS_MAX 256     // in one transaction
 #define STORE_BACKUPS_KEPT 3
 
 // ---- the state directory (directory.c) ---------------------------------------------------------------------
@@ -159,6 +161,9 @@ void changes_truncate(struct change_list *changes, size_t count);
 
 // ---- feed (feed.c) -----------------------------------------------------------------------------------------------------
 // Gives the change its revision (already in record->meta) a feed row and a place in tx->changes. before may be NULL.
+// events.c
+int events_end_old(struct store_tx *tx, size_t *ret_count, struct error *err); // a piece: at most EVENT_ENDS_MAX
+void events_tell(struct store *store);                                         // whoever asked with store_on_event
 int feed_append(struct store_tx *tx, enum store_change_type type, const struct record *record, const json_t *before, const json_t *after,
                 struct error *err);
 

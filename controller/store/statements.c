@@ -5,6 +5,14 @@
     "spec, status"
 
 #define EVENT_COLUMNS "id, uid, kind, name, type, reason, message, first_at, last_at, count, version"
+// An event that ended stays for watchers as the mark of its end, with its count negative. When such marks go, the newest version among
+// them is the horizon: who knows only what was before it has to list again.
+#define IS_EVENT "count > 0"
+#define OLD_ENDS "count < 0 AND id IN (SELECT id FROM events WHERE count < 0 ORDER BY version DESC LIMIT -1 OFFSET ?1)"
+#define RAISE_HORIZON(which)                                                                                  \
+    "INSERT INTO meta (key, value) SELECT 'event_horizon', CAST(max(version) AS TEXT) FROM events WHERE " which \
+    " HAVING max(version) IS NOT NULL ON CONFLICT (key) DO UPDATE SET "                                       \
+    "value = CAST(max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER)) AS TEXT)"
 
 // The first image before each change of a kind after a revision: what these records were then (NULL: not there yet).
 #define CHANGED_SINCE                                                                                        \
@@ -54,12 +62,14 @@ const char *const sql_texts[SQL_COUNT] = {
     [SQL_FEED_READ] = "SELECT revision, type, kind, before, after FROM feed WHERE revision > ?1 ORDER BY revision LIMIT ?2",
     [SQL_FEED_TIME_OF] = "SELECT at FROM feed WHERE revision = ?1",
     [SQL_SECRET_GET] = "SELECT value FROM secrets WHERE uid = ?1 AND name = ?2",
-    [SQL_EVENTS_ALL] = "SELECT * FROM (SELECT " EVENT_COLUMNS " FROM events ORDER BY version DESC LIMIT ?2) ORDER BY version",
-    [SQL_EVENTS_OF] = "SELECT * FROM (SELECT " EVENT_COLUMNS " FROM events WHERE uid = ?1 ORDER BY version DESC LIMIT ?2) ORDER BY version",
-    [SQL_EVENTS_PAGE] = "SELECT " EVENT_COLUMNS " FROM events WHERE id > ?1 ORDER BY id LIMIT ?2",
-    [SQL_EVENTS_PAGE_OF] = "SELECT " EVENT_COLUMNS " FROM events WHERE uid = ?3 AND id > ?1 ORDER BY id LIMIT ?2",
+    [SQL_EVENTS_ALL] = "SELECT * FROM (SELECT " EVENT_COLUMNS " FROM events WHERE " IS_EVENT " ORDER BY version DESC LIMIT ?2) ORDER BY version",
+    [SQL_EVENTS_OF] = "SELECT * FROM (SELECT " EVENT_COLUMNS " FROM events WHERE uid = ?1 AND " IS_EVENT " ORDER BY version DESC LIMIT ?2) "
+                      "ORDER BY version",
+    [SQL_EVENTS_PAGE] = "SELECT " EVENT_COLUMNS " FROM events WHERE id > ?1 AND " IS_EVENT " ORDER BY id LIMIT ?2",
+    [SQL_EVENTS_PAGE_OF] = "SELECT " EVENT_COLUMNS " FROM events WHERE uid = ?3 AND id > ?1 AND " IS_EVENT " ORDER BY id LIMIT ?2",
     [SQL_EVENTS_AFTER] = "SELECT " EVENT_COLUMNS " FROM events WHERE version > ?1 ORDER BY version LIMIT ?2",
-    [SQL_EVENT_BY_ID] = "SELECT " EVENT_COLUMNS " FROM events WHERE id = ?1",
+    [SQL_EVENT_BY_ID] = "SELECT " EVENT_COLUMNS " FROM events WHERE id = ?1 AND " IS_EVENT,
+    [SQL_EVENT_HORIZON] = "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_horizon'), 0)",
     [SQL_EVENT_NEWEST] = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_version'",
     [SQL_PAGE] = "SELECT " RECORD_COLUMNS ", id, NULL FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL "
                  "AND id > ?2 ORDER BY id LIMIT ?3",
@@ -113,13 +123,17 @@ const char *const sql_texts[SQL_COUNT] = {
     [SQL_EVENT_VERSION] = "INSERT INTO meta (key, value) VALUES ('event_version', '1') ON CONFLICT (key) DO UPDATE SET "
                           "value = CAST(value AS INTEGER) + 1 RETURNING CAST(value AS INTEGER)",
     [SQL_EVENT_COUNT] = "UPDATE events SET count = count + 1, last_at = ?5, version = ?6, name = ?7 "
-                        "WHERE uid = ?1 AND type = ?2 AND reason = ?3 AND message = ?4 RETURNING id",
+                        "WHERE uid = ?1 AND type = ?2 AND reason = ?3 AND message = ?4 AND " IS_EVENT " RETURNING id",
     [SQL_EVENT_ADD] = "INSERT INTO events (uid, type, reason, message, first_at, last_at, version, name, kind, count) "
                       "VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, 1)",
-    [SQL_EVENTS_TRIM_OBJECT] = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE uid = ?1 ORDER BY version DESC "
-                               "LIMIT -1 OFFSET ?2)",
-    [SQL_EVENTS_TRIM_ALL] = "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY version DESC LIMIT -1 OFFSET ?1)",
-    [SQL_EVENTS_TRIM_AGE] = "DELETE FROM events WHERE last_at < ?1",
+    [SQL_EVENTS_OVER_OBJECT] = "SELECT id FROM events WHERE uid = ?1 AND " IS_EVENT " ORDER BY version DESC LIMIT -1 OFFSET ?2",
+    [SQL_EVENTS_OVER_ALL] = "SELECT id FROM events WHERE " IS_EVENT " ORDER BY version DESC LIMIT ?2 OFFSET ?1",
+    [SQL_EVENTS_OVER_AGE] = "SELECT id FROM events WHERE last_at < ?1 AND " IS_EVENT " LIMIT ?2",
+    [SQL_EVENT_END] = "UPDATE events SET count = -count, version = ?2 WHERE id = ?1",
+    [SQL_EVENT_HORIZON_SAME] = RAISE_HORIZON("uid = ?1 AND type = ?2 AND reason = ?3 AND message = ?4 AND count < 0"),
+    [SQL_EVENT_DROP_SAME] = "DELETE FROM events WHERE uid = ?1 AND type = ?2 AND reason = ?3 AND message = ?4 AND count < 0",
+    [SQL_EVENT_HORIZON_ENDED] = RAISE_HORIZON(OLD_ENDS),
+    [SQL_EVENTS_DROP_ENDED] = "DELETE FROM events WHERE " OLD_ENDS,
     [SQL_META_PUT] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)",
     [SQL_TOKEN_ADD] = "INSERT INTO tokens (name, sha256, scopes, created_at, created_by, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [SQL_TOKEN_DROP] = "DELETE FROM tokens WHERE name = ?1",

@@ -154,7 +154,8 @@ struct store_event_row {
     char *uid, *kind, *name, *type, *reason, *message; // of the object
     struct wall_time first_at, last_at;
     int64_t count, id;
-    int64_t version; // grows with each occurrence of any event
+    int64_t version; // grows with each occurrence of any event, and with the end of any
+    bool has_ended;  // store_read_events only: it is kept no more
 };
 // Oldest first; uid NULL = all. At most `limit`.
 int store_list_events(struct store *store, const char *uid, size_t limit, struct store_event_row **ret, size_t *ret_count,
@@ -163,11 +164,12 @@ void store_events_free(struct store_event_row *rows, size_t count);
 // In order of id, from the one behind `after_id`; uid NULL = all. *ret_version: the newest version, as of the same moment.
 int store_page_events(struct store *store, const char *uid, int64_t after_id, size_t limit, struct store_event_row **ret, size_t *ret_count,
                       int64_t *ret_version, struct error *err);
-// In order of version, from the one behind `after_version`: what happened since (an event that was counted again once only).
+// In order of version, from the one behind `after_version`: what happened since (an event that was counted again once only), and what
+// has ended. ERROR_EXPIRED: there is no telling any more which did.
 int store_read_events(struct store *store, int64_t after_version, size_t limit, struct store_event_row **ret, size_t *ret_count,
                       struct error *err);
 int store_get_event(struct store *store, int64_t id, struct store_event_row **ret, struct error *err); // ERROR_NOT_FOUND
-// fn runs on the store thread after each event was committed; quick. One at a time for a store; fn NULL ends it: it will
+// fn runs on the store thread after each event was committed, and on that of the upkeep after it; quick. One at a time for a store; fn NULL ends it: it will
 // not run afterwards.
 void store_on_event(struct store *store, void (*fn)(void *arg), void *arg);
 

@@ -72,10 +72,11 @@ static int give_back_pages(struct store_tx *tx, struct error *err)
 static int do_piece(struct store_tx *tx, void *arg, struct error *err)
 {
     int64_t rows, tombstones;
-    if (trim_feed(tx, &rows, err) < 0 || drop_tombstones(tx, &tombstones, err) < 0 ||
-        sql_run(tx->sql, SQL_EVENTS_TRIM_AGE, err, "i", tx->now.ms - EVENT_KEEP_MS) < 0 || give_back_pages(tx, err) < 0)
+    size_t ends;
+    if (trim_feed(tx, &rows, err) < 0 || drop_tombstones(tx, &tombstones, err) < 0 || events_end_old(tx, &ends, err) < 0 ||
+        give_back_pages(tx, err) < 0)
         return -1;
-    *(bool *)arg = rows >= FEED_ROWS_A_PIECE || tombstones >= TOMBSTONES_A_PIECE;
+    *(bool *)arg = rows >= FEED_ROWS_A_PIECE || tombstones >= TOMBSTONES_A_PIECE || ends >= EVENT_ENDS_MAX;
     return 0;
 }
 
@@ -88,6 +89,7 @@ int store_upkeep(struct store *store, struct error *err)
     for (int i = 0; has_more && i < PIECES_MAX; i++)
         if (store_transact(store, do_piece, &has_more, err) < 0)
             return error_context(err, "upkeep of the store");
+    events_tell(store);
     return 0;
 }
 

@@ -185,6 +185,231 @@ static void the_namespace_has_an_age(void **state)
     assert_true(json_equal(api_at(list, "items/0"), one));
 }
 
+// ---- deleting: each kind, each way of asking
+// ---------------------------------------------------------------------------------------------------------
+struct subject {
+    const char *what;
+    enum kind kind;
+    const char *name;
+    const char *phase; // of its tombstone
+    bool is_refused;   // by the policy: it stays, whichever way it is asked for
+    bool refuses_orphan;
+};
+static const struct subject subjects[] = {
+    {"a managed workspace", KIND_WORKSPACE, "free", "trashed", false, false},
+    {"a managed workspace that is bound", KIND_WORKSPACE, "bound", NULL, true, false},
+    {"a host workspace", KIND_WORKSPACE, "host", "revoked", false, false},
+    {"an approval", KIND_APPROVAL, "", "revoked", false, true},
+    {"a sandbox", KIND_SANDBOX, "box", "destroyed", false, true},
+    {"a session", KIND_SESSION, "", NULL, true, false},
+    {"an exposure", KIND_EXPOSURE, "port", "removed", false, false},
+    {"an approval rule", KIND_APPROVAL_RULE, "rule", "removed", false, false},
+};
+enum target { BY_NAME, BY_UID, BY_SELECTOR };
+struct way {
+    const char *what;
+    enum target target;
+    const char *query, *body; // body: one %s for the uid, and one for the version
+    enum { ALWAYS, NEVER, UNLESS_ORPHAN } succeeds;
+};
+static const struct way ways[] = {
+    {"by name", BY_NAME, "", "", ALWAYS},
+    {"by uid", BY_UID, "", "", ALWAYS},
+    {"of a collection", BY_SELECTOR, "", "", ALWAYS},
+    {"with its uid and version", BY_NAME, "", "{\"preconditions\": {\"uid\": \"%s\", \"resourceVersion\": \"%s\"}}", ALWAYS},
+    {"with another uid", BY_NAME, "", "{\"preconditions\": {\"uid\": \"x_%s\"}}", NEVER},
+    {"with another version", BY_NAME, "", "{\"preconditions\": {\"uid\": \"%s\", \"resourceVersion\": \"1%s\"}}", NEVER},
+    {"in the background", BY_NAME, "", "{\"propagationPolicy\": \"Background\"}", ALWAYS},
+    {"in the foreground", BY_NAME, "?propagationPolicy=Foreground", "", ALWAYS},
+    {"leaving orphans", BY_NAME, "", "{\"propagationPolicy\": \"Orphan\"}", UNLESS_ORPHAN},
+    {"of a collection, leaving orphans", BY_SELECTOR, "", "{\"propagationPolicy\": \"Orphan\"}", UNLESS_ORPHAN},
+    {"as a dry run", BY_NAME, "?dryRun=All", "", NEVER},
+    {"as a dry run of a collection", BY_SELECTOR, "", "{\"dryRun\": [\"All\"]}", NEVER},
+};
+
+struct stage { // one of everything
+    struct api_rig *api;
+    char *host;
+};
+
+static json_t *first_of(struct api_rig *api, enum kind kind)
+{
+    CLEANUP_FREE char *path = mem_format(API_KINDS "/%s", kind_info(kind)->plural);
+    CLEANUP_JSON json_t *list = GET(path, 200);
+    return json_incref(api_at(list, "items/0"));
+}
+
+static void set_stage(struct stage *stage)
+{
+    struct api_rig *api = stage->api;
+    stage->host = world_make_repository(api->fixture, "project");
+    CLEANUP_FREE char *host = mem_format("{\"metadata\": {\"name\": \"host\"}, \"spec\": {\"mode\": \"clone\", \"path\": \"%s\"}}", stage->host);
+    json_decref(POST(WORKSPACES, "{\"metadata\": {\"name\": \"free\"}}", 201));
+    json_decref(POST(WORKSPACES, "{\"metadata\": {\"name\": \"bound\"}}", 201));
+    json_decref(POST(WORKSPACES, host, 201)); // and its approval
+    CLEANUP_FREE char *rule = mem_format("{\"metadata\": {\"name\": \"rule\"}, \"spec\": {\"decision\": \"rejected\", \"paths\": [\"%s/**\"]}}", stage->host);
+    json_decref(POST(API_KINDS "/approvalrules", rule, 201));
+    world_settle(api->fixture);
+    json_decref(POST(API_KINDS "/sandboxes", "{\"metadata\": {\"name\": \"box\"}, \"spec\": {\"workspaceRef\": \"bound\"}}", 201));
+    world_settle(api->fixture);
+    json_decref(POST(API_KINDS "/exposures", "{\"metadata\": {\"name\": \"port\"}, \"spec\": {\"sandboxRef\": \"box\", \"port\": 80}}", 201));
+    world_settle(api->fixture);
+}
+
+static json_t *find_subject(const struct stage *stage, const struct subject *subject)
+{
+    struct api_rig *api = stage->api;
+    CLEANUP_FREE char *path = mem_format(API_KINDS "/%s/%s", kind_info(subject->kind)->plural, subject->name);
+    json_t *object = *subject->name ? GET(path, 200) : first_of(api, subject->kind);
+    assert_true(*api_text(object, "metadata/uid"));
+    return object;
+}
+
+// One request, whatever it answers.
+static int ask_to_delete(const struct stage *stage, const struct subject *subject, const struct way *way, const json_t *object)
+{
+    const char *uid = api_text(object, "metadata/uid"), *plural = kind_info(subject->kind)->plural;
+    CLEANUP_FREE char *selector = mem_format("?fieldSelector=metadata.uid%%3D%s", uid);
+    const char *rest = way->target == BY_NAME ? api_text(object, "metadata/name") : way->target == BY_UID ? uid : "";
+    CLEANUP_FREE char *path = mem_format(API_KINDS "/%s%s%s%s", plural, *rest ? "/" : "", rest, way->target == BY_SELECTOR ? selector : way->query);
+    CLEANUP_FREE char *body = mem_format(way->body, uid, api_text(object, "metadata/resourceVersion"));
+    CLEANUP_FREE char *socket = mem_format("%s/" OPERATOR_SOCKET_NAME, stage->api->fixture->config.state_dir);
+    CLEANUP_FREE char *text = mem_format("DELETE %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", path, strlen(body), body);
+    struct error err = ERROR_INIT;
+    struct http_answer answer;
+    int fd = socket_connect_path(socket, SOCK_STREAM, &err);
+    assert_ok(fd);
+    http_client_send_text(fd, text);
+    http_client_read(fd, &answer, 20000);
+    close(fd);
+    int status = answer.status;
+    http_answer_clear(&answer);
+    return status;
+}
+
+static bool must_go(const struct subject *subject, const struct way *way)
+{
+    return !subject->is_refused && (way->succeeds == ALWAYS || (way->succeeds == UNLESS_ORPHAN && !subject->refuses_orphan));
+}
+
+static void check_gone(const struct stage *stage, const struct subject *subject, const json_t *object)
+{
+    struct api_rig *api = stage->api;
+    CLEANUP_FREE char *by_name = mem_format(API_KINDS "/%s/%s", kind_info(subject->kind)->plural, api_text(object, "metadata/name"));
+    CLEANUP_FREE char *by_uid = mem_format(API_KINDS "/%s/%s", kind_info(subject->kind)->plural, api_text(object, "metadata/uid"));
+    json_decref(GET(by_name, 404));
+    CLEANUP_JSON json_t *tombstone = GET(by_uid, 200);
+    assert_string_equal(api_text(tombstone, "status/phase"), subject->phase);
+    assert_true(*api_text(tombstone, "metadata/deletionTimestamp"));
+}
+
+// As it was: nothing about it was written.
+static void check_kept(const struct stage *stage, const struct subject *subject, const json_t *object)
+{
+    struct api_rig *api = stage->api;
+    CLEANUP_FREE char *by_uid = mem_format(API_KINDS "/%s/%s", kind_info(subject->kind)->plural, api_text(object, "metadata/uid"));
+    CLEANUP_JSON json_t *now = GET(by_uid, 200);
+    assert_string_equal(api_text(now, "metadata/resourceVersion"), api_text(object, "metadata/resourceVersion"));
+    assert_null(api_at(now, "metadata/deletionTimestamp"));
+}
+
+static void check_world(const struct stage *stage, const struct subject *subject, const json_t *object)
+{
+    struct stat st;
+    assert_int_equal(stat(stage->host, &st), 0); // no host file is ever touched
+    CLEANUP_FREE char *git = mem_format("%s/.git", stage->host);
+    assert_int_equal(stat(git, &st), 0);
+    if (strcmp(subject->name, "free") != 0)
+        return;
+    CLEANUP_FREE char *trash = mem_format("%s/.trash/%s", stage->api->fixture->config.workspace_root, api_text(object, "metadata/uid"));
+    bool is_gone = stat(api_text(object, "status/root"), &st) < 0;
+    CLEANUP_FREE char *by_uid = mem_format(WORKSPACES "/%s", api_text(object, "metadata/uid"));
+    struct api_rig *api = stage->api;
+    CLEANUP_JSON json_t *now = GET(by_uid, 200);
+    assert_int_equal(is_gone, api_at(now, "metadata/deletionTimestamp") != NULL);
+    assert_int_equal(is_gone, stat(trash, &st) == 0);
+}
+
+static void delete_one(struct stage *stage, const struct subject *subject, const struct way *way)
+{
+    CLEANUP_JSON json_t *object = find_subject(stage, subject);
+    print_message("%s, %s\n", subject->what, way->what);
+    int status = ask_to_delete(stage, subject, way, object);
+    world_settle(stage->api->fixture);
+    bool is_dry = strstr(way->what, "dry run") != NULL;
+    if (must_go(subject, way)) {
+        assert_int_equal(status, 200);
+        check_gone(stage, subject, object);
+    } else {
+        assert_int_equal(status == 200, is_dry && !subject->is_refused);
+        check_kept(stage, subject, object);
+    }
+    check_world(stage, subject, object);
+}
+
+static void deleting_means_what_the_policy_says_for_each_kind_in_every_way(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < ARRAY_LEN(ways); w++)
+        for (size_t s = 0; s < ARRAY_LEN(subjects); s++) {
+            void *rig = NULL;
+            api_rig_setup(&rig);
+            struct stage stage = {.api = rig};
+            set_stage(&stage);
+            delete_one(&stage, &subjects[s], &ways[w]);
+            free(stage.host);
+            api_rig_teardown(&rig);
+        }
+}
+
+static void a_clients_finalizer_holds_each_kind_until_it_goes(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < ARRAY_LEN(subjects); s++) {
+        const struct subject *subject = &subjects[s];
+        void *rig = NULL;
+        if (subject->is_refused)
+            continue;
+        api_rig_setup(&rig);
+        struct api_rig *api = rig;
+        struct stage stage = {.api = api};
+        set_stage(&stage);
+        CLEANUP_JSON json_t *found = find_subject(&stage, subject);
+        CLEANUP_FREE char *path = mem_format(API_KINDS "/%s/%s", kind_info(subject->kind)->plural, api_text(found, "metadata/name"));
+        print_message("%s\n", subject->what);
+        json_decref(MERGE(path, "{\"metadata\": {\"finalizers\": [\"example.com/hold\"]}}", 200));
+        assert_int_equal(ask_to_delete(&stage, subject, &ways[BY_NAME], found), 200);
+        world_settle(api->fixture);
+        CLEANUP_JSON json_t *held = GET(path, 200);
+        assert_true(*api_text(held, "metadata/deletionTimestamp"));
+        assert_int_equal(json_array_size(api_at(held, "metadata/finalizers")), 1);
+        json_decref(MERGE(path, "{\"metadata\": {\"finalizers\": null}}", 200));
+        world_settle(api->fixture);
+        check_gone(&stage, subject, found);
+        check_world(&stage, subject, found);
+        free(stage.host);
+        api_rig_teardown(&rig);
+    }
+}
+
+static void an_approval_takes_its_workspace_along_and_a_sandbox_its_exposures(void **state)
+{
+    struct stage stage = {.api = *state};
+    struct api_rig *api = *state;
+    set_stage(&stage);
+    CLEANUP_FREE char *host = stage.host;
+    CLEANUP_JSON json_t *approval = first_of(api, KIND_APPROVAL);
+    CLEANUP_FREE char *path = mem_format(API_KINDS "/approvals/%s", api_text(approval, "metadata/name"));
+    json_decref(ASK("DELETE", path, NULL, "", 200));
+    json_decref(ASK("DELETE", API_KINDS "/sandboxes/box", NULL, "", 200));
+    world_settle(api->fixture);
+    json_decref(GET(WORKSPACES "/host", 404));
+    json_decref(GET(API_KINDS "/exposures/port", 404));
+    CLEANUP_JSON json_t *kept = GET(WORKSPACES "/bound", 200);
+    assert_string_equal(api_text(kept, "status/phase"), "retained");
+    assert_null(api_at(kept, "metadata/deletionTimestamp"));
+}
+
 #define API_TEST(name) cmocka_unit_test_setup_teardown(name, api_rig_setup, api_rig_teardown)
 
 int main(void)
@@ -199,6 +424,9 @@ int main(void)
         API_TEST(owner_references_are_checked),
         API_TEST(an_owner_that_goes_takes_nothing_along),
         API_TEST(the_namespace_has_an_age),
+        cmocka_unit_test(deleting_means_what_the_policy_says_for_each_kind_in_every_way),
+        cmocka_unit_test(a_clients_finalizer_holds_each_kind_until_it_goes),
+        API_TEST(an_approval_takes_its_workspace_along_and_a_sandbox_its_exposures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

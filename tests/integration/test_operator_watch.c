@@ -301,7 +301,7 @@ static void events_of_objects_can_be_watched(void **state)
     assert_ok(store_get(store, KIND_WORKSPACE, "w2", &w2, &err));
     store_event(store, w1, false, "Tried", "first");
     struct watch_client *client = watch_client_open(
-        rig, "/api/v1/events?watch=true&fieldSelector=involvedObject.name%3Dw1,reason%3DTried", "");
+        rig, "/api/v1/events?watch=true&timeoutSeconds=86400&fieldSelector=involvedObject.name%3Dw1,reason%3DTried", "");
     expect(client, "ADDED", "");
     store_event(store, w2, false, "Tried", "first");
     store_event(store, w1, false, "Tried", "first");
@@ -310,6 +310,10 @@ static void events_of_objects_can_be_watched(void **state)
     store_event(store, w1, true, "Tried", "second");
     CLEANUP_JSON json_t *other = watch_client_expect(client, "ADDED", "");
     assert_string_equal(json_get_text(json_object_get(other, "object"), "type"), "Warning");
+    clock_advance(rig->fixture->world.clock, 3601 * 1000);
+    assert_ok(store_upkeep(store, &err));
+    for (int i = 0; i < 2; i++)
+        expect(client, "DELETED", "");
     watch_client_close(client);
     struct watch_client *spaces = watch_client_open(rig, "/api/v1/namespaces?watch=true", "");
     expect(spaces, "ADDED", "default");

@@ -191,6 +191,65 @@ static void events_end_an_hour_after_their_last_occurrence(void **state)
     store_events_free(rows, count);
 }
 
+// The end of an event is read once by who goes on from before it, and an event that comes again is a new one.
+static void the_end_of_an_event_is_a_change_of_its_own(void **state)
+{
+    struct store_fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct store_event_row *rows;
+    size_t count;
+    CLEANUP_RECORD struct record *record = store_fixture_create(fixture, store_fixture_workspace("dev"));
+    store_event(fixture->store, record, false, "Step", "old");
+    store_event(fixture->store, record, false, "Step", "old");
+    count = count_events(fixture, NULL, &rows);
+    int64_t seen = rows[0].version, id = rows[0].id;
+    store_events_free(rows, count);
+    clock_advance(fixture->clock, 3601 * 1000);
+    assert_ok(store_upkeep(fixture->store, &err));
+    store_fixture_reopen(fixture);
+    assert_int_equal(count_events(fixture, NULL, &rows), 0);
+    store_events_free(rows, 0);
+    assert_error(store_get_event(fixture->store, id, &rows, &err), ERROR_NOT_FOUND);
+    assert_ok(store_read_events(fixture->store, seen, 10, &rows, &count, &err));
+    assert_int_equal(count, 1);
+    assert_true(rows[0].has_ended);
+    assert_int_equal(rows[0].count, 2);
+    assert_int_equal(rows[0].id, id);
+    store_events_free(rows, count);
+    store_event(fixture->store, record, false, "Step", "old");
+    assert_int_equal(count_events(fixture, NULL, &rows), 1);
+    assert_int_not_equal(rows[0].id, id);
+    int64_t now = rows[0].version;
+    store_events_free(rows, 1);
+    assert_error(store_read_events(fixture->store, seen, 10, &rows, &count, &err), ERROR_EXPIRED); // the mark made room
+    assert_ok(store_read_events(fixture->store, now, 10, &rows, &count, &err));
+    store_events_free(rows, count);
+}
+
+static void ends_that_are_too_many_to_tell_are_listed_anew(void **state)
+{
+    struct store_fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct store_event_row *rows;
+    size_t count;
+    for (int i = 0; i < 40; i++) {
+        CLEANUP_RECORD struct record *record = store_fixture_create(fixture, store_fixture_workspace(NULL));
+        for (int step = 0; step < 60; step++)
+            store_event(fixture->store, record, false, "Step", "number %d", step);
+    }
+    count = count_events(fixture, NULL, &rows);
+    assert_int_equal(count, 40 * 60);
+    int64_t first = rows[0].version, last = rows[count - 1].version;
+    store_events_free(rows, count);
+    clock_advance(fixture->clock, 3601 * 1000);
+    assert_ok(store_upkeep(fixture->store, &err));
+    assert_ok(store_upkeep(fixture->store, &err));
+    assert_error(store_read_events(fixture->store, first, 10, &rows, &count, &err), ERROR_EXPIRED);
+    assert_ok(store_read_events(fixture->store, last + 400, 3000, &rows, &count, &err));
+    assert_int_equal(count, 2000);
+    store_events_free(rows, count);
+}
+
 static void a_long_message_is_cut_between_characters(void **state)
 {
     struct store_fixture *fixture = *state;
@@ -219,6 +278,8 @@ int main(void)
         TEST(repeated_events_are_counted_in_one_row),
         TEST(an_object_keeps_its_newest_64_events),
         TEST(events_end_an_hour_after_their_last_occurrence),
+        TEST(the_end_of_an_event_is_a_change_of_its_own),
+        TEST(ends_that_are_too_many_to_tell_are_listed_anew),
         TEST(a_long_message_is_cut_between_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
