@@ -25,6 +25,8 @@ int apply_prepare(struct apply *ret, struct invocation *in, const struct manifes
                           .is_forced = invocation_switch(in, "force-conflicts", false)};
     if (!ret->rest)
         return -1;
+    if (!manifests->count)
+        return error_set(err, ERROR_INVALID, "look at the labels in the files", "no manifest has the labels that --selector wants");
     if (!*ret->manager)
         return error_set(err, ERROR_USAGE, "like --field-manager=deploy-script", "--field-manager is empty");
     ret->items = mem_alloc((manifests->count + 1) * sizeof(*ret->items));
