@@ -42,6 +42,7 @@ static void an_empty_environment_gives_the_documented_defaults(void **state)
     assert_ok(config_load(&config, &err));
     assert_string_equal(config.host, "127.0.0.1");
     assert_int_equal(config.port, 18788);
+    assert_int_equal(config.kube_port, 18789);
     assert_int_equal(config.max_sandboxes, 64);
     assert_below_home(config.data_root, ".chat2shell");
     assert_below_home(config.state_dir, ".chat2shell/state");
@@ -98,6 +99,7 @@ static void each_wrong_value_is_refused_and_named(void **state)
         {"CHAT2SHELL_MAX_SANDBOXES", "4097"},
         {"CHAT2SHELL_MAX_SANDBOXES", "many"},
         {"CHAT2SHELL_PORT", "65536"},
+        {"CHAT2SHELL_KUBE_PORT", "65536"},
         {"CHAT2SHELL_PORT", "-1"},
         {"CHAT2SHELL_PORT", "80x"},
         {"CHAT2SHELL_PORT", " 80"},
