@@ -4,6 +4,7 @@
 #include "cli/removal.h"
 #include "cli/selection.h"
 #include "cli/targets.h"
+#include "cli/terminal.h"
 #include "controller/base/memory.h"
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static int run(struct invocation *in, struct error *err)
     if (removal.timeout_s < 0 || selection_read(in, true, &selection, err) < 0) // what refers goes before what it refers to
         return -1;
     if (!json_array_size(selection.objects) && !selection.is_named)
-        fputs("No resources found\n", stderr);
+        terminal_note("No resources found");
     if (removal_run(&removal, selection.objects, err) < 0)
         return -1;
     return selection_conclude(&selection, err);

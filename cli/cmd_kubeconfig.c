@@ -98,7 +98,7 @@ static int deliver(const struct invocation *in, const json_t *config, const char
     else
         print_yaml(config);
     fflush(stdout);
-    fprintf(stderr, "the Kubernetes API is on %s until: chat2shell kubeconfig --off\n", server);
+    terminal_note("the Kubernetes API is on %s until: chat2shell kubeconfig --off", server);
     return 0;
 }
 
@@ -106,7 +106,7 @@ static int run_off(const struct rest *rest, struct error *err)
 {
     if (rest_call(rest, &(struct rest_ask){.method = "DELETE", .path = PATH_OWN}, NULL, NULL, NULL, err) < 0)
         return -1;
-    puts("the Kubernetes listener is closed, and its token has ended");
+    terminal_confirm("the Kubernetes listener is closed, and its token has ended");
     return 0;
 }
 
