@@ -1,6 +1,7 @@
 // kubeconfig: opens the Kubernetes API for kubectl and other clients of Kubernetes, and says how they reach it.
 #include "cli/command.h"
 #include "cli/printers/print.h"
+#include "cli/terminal.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include <errno.h>
@@ -77,6 +78,7 @@ static int write_file(const char *path, const json_t *config, struct error *err)
     CLEANUP_FREE char *dir = slash ? mem_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : mem_strdup(".");
     if (check_replaceable(path, err) < 0)
         return -1;
+    mkdir(dir, 0700); // ~/.kube, where kubectl was never used; what stands in the way is said by the next line
     CLEANUP_CLOSE int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir_fd < 0)
         return error_errno(err, errno, "make the directory first", "cannot open %s", dir);
