@@ -92,9 +92,11 @@ static int expose_in_tx(struct store_tx *tx, void *arg, struct error *err)
     size_t count = 0;
     if (check_exposable(tx, demand->text, &sandbox, err) < 0 || find_exposure(tx, demand, &count, err) < 0)
         return -1;
-    if (demand->record && demand->wanted)
+    if (demand->record && demand->wanted) {
+        CLEANUP_RECORD struct record *other = TAKE_PTR(demand->record); // not the answer: not of a dry run either
         return error_set(err, ERROR_EXISTS, "use that one, or delete it first", "port %lld of the sandbox '%s' is exposed already by '%s'",
-                         (long long)demand->number, sandbox->meta.name, demand->record->meta.name);
+                         (long long)demand->number, sandbox->meta.name, other->meta.name);
+    }
     if (demand->record)
         return 0;
     if (count >= LIMIT_EXPOSURES_A_SANDBOX)

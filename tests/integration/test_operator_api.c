@@ -443,6 +443,9 @@ static void an_exposure_has_its_name_and_is_made_once(void **state)
     CLEANUP_JSON json_t *twice =
         POST(KINDS "/exposures", "{\"spec\": {\"sandboxRef\": \"dev\", \"port\": 8080}}", 409);
     assert_status(twice, "AlreadyExists", "web");
+    CLEANUP_JSON json_t *dry =
+        POST(KINDS "/exposures?dryRun=All", "{\"spec\": {\"sandboxRef\": \"dev\", \"port\": 8080}}", 409);
+    assert_status(dry, "AlreadyExists", "web");
     CLEANUP_JSON json_t *wrong =
         POST(KINDS "/exposures", "{\"spec\": {\"sandboxRef\": \"dev\", \"port\": 70000}}", 422);
     assert_true(has_cause(wrong, "spec.port"));

@@ -30,6 +30,7 @@ class Object:
         self.content = empty()
         self.owners = {}  # (manager, operation) → set of fields
         self.is_deleting = False
+        self.generation = 1
 
     def copy(self):
         return copy.deepcopy(self)
