@@ -1,0 +1,253 @@
+"""Figures of the operator's API and command line: apply of 1,000 objects, lists of 10,000 against SQLite reading the same rows, watch
+latency with 50 watchers, the first byte of `get`, and a daemon with 10,000 workspaces and 2,000 sandboxes at rest."""
+import json
+import os
+import select
+import shutil
+import socket
+import sqlite3
+import subprocess
+import time
+
+from measure import Daemon, bench_program, cpu_ns, median, memory_kib, p99, row
+from records import data_root, seed, start_once
+
+KINDS = "/apis/chat2shell.dev/v1"
+TABLE = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n"
+APPLIED, WATCHERS, CHANGES = 1000, 50, 200
+FAILED, RETAINED = 2000, 8000
+ROUNDS_MAX = 10
+COLUMNS = "kind, uid, name, resource_version, generation, created_at, created_by, deletion_at, removed_at, meta, spec, status"
+
+
+def connect(daemon):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(120)
+    connection.connect(os.path.join(data_root(daemon), "state/operator.sock"))
+    return connection
+
+
+def request(daemon, method, path, headers="", body=b""):
+    """The bytes of one answer over a connection of its own."""
+    with connect(daemon) as connection:
+        head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        parts = []
+        while piece := connection.recv(1 << 20):
+            parts.append(piece)
+    answer = b"".join(parts)
+    if b" 20" not in answer[:16]:
+        raise RuntimeError(f"{method} {path}: {answer[:300]!r}")
+    return answer
+
+
+def timed_ms(function):
+    since = time.perf_counter()
+    function()
+    return (time.perf_counter() - since) * 1e3
+
+
+def database(daemon):
+    return sqlite3.connect(f"file:{data_root(daemon)}/state/chat2shell.sqlite?mode=ro", uri=True)
+
+
+def wait_rest(daemon, seconds=300):
+    """Until two seconds pass without work."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = cpu_ns(daemon.process.pid)
+        time.sleep(2)
+        if cpu_ns(daemon.process.pid) - before < 40e6:
+            return
+    raise RuntimeError("the daemon does not come to rest")
+
+
+def run(argv, environment, stdin=None):
+    done = subprocess.run(argv, input=stdin, capture_output=True, env=environment, timeout=300)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(argv)}: {done.stderr.decode(errors='replace')[:300]}")
+    return done.stdout
+
+
+# ---- peers -----------------------------------------------------------------------------------------------------------------------
+def kubectl_of(daemon):
+    """(argv, environment) of a kubectl on this server, or None."""
+    found = [os.path.join(place, "kubectl") for place in os.environ.get("CHAT2SHELL_KUBECTL", "").split(":") if place]
+    program = next((path for path in reversed(found) if os.access(path, os.X_OK)), shutil.which("kubectl"))
+    config = os.path.join(daemon.dir, "kubeconfig")
+    if not program or daemon.cli("kubeconfig", "--output-file", config).returncode != 0:
+        return None
+    return [program], {"PATH": os.environ["PATH"], "HOME": daemon.dir, "KUBECONFIG": config}
+
+
+def bare_inserts_ms():
+    """1,000 rows of a record's size, committed one by one by bare SQLite: what durable writes cost without grouping them."""
+    out = subprocess.run([bench_program("bench_store"), "256", "json"], check=True, capture_output=True, text=True).stdout
+    return APPLIED / json.loads(out)["bare"]["a_second"] * 1e3
+
+
+# ---- apply -----------------------------------------------------------------------------------------------------------------------
+def manifest(prefix):
+    return "---\n".join(f"apiVersion: chat2shell.dev/v1\nkind: Workspace\nmetadata:\n  name: {prefix}-{i}\nspec:\n  mode: managed\n" for i in range(APPLIED)).encode()
+
+
+def apply(rounds, daemon, kubectl):
+    first, unchanged, writes, theirs = [], [], [], ([], [])
+    ours = [os.path.join(daemon.build, "chat2shell")]
+    for number in range(rounds):
+        text = manifest(f"ours-{number}")
+        first.append(timed_ms(lambda: run([*ours, "apply", "-f", "-"], daemon.environment, text)))
+        wait_rest(daemon)
+        before = database(daemon).execute("SELECT max(revision) FROM feed").fetchone()[0]
+        unchanged.append(timed_ms(lambda: run([*ours, "apply", "-f", "-"], daemon.environment, text)))
+        writes.append(database(daemon).execute("SELECT max(revision) FROM feed").fetchone()[0] - before)
+    if kubectl:
+        text = manifest("theirs")
+        for taken in theirs:  # once: kubectl takes long
+            taken.append(timed_ms(lambda: run([*kubectl[0], "apply", "-f", "-"], kubectl[1], text)))
+            wait_rest(daemon)
+    bare = bare_inserts_ms()
+    row(f"apply -f of {APPLIED:,} objects, first", median(first), "ms", f"bare SQLite, a commit each {bare:,.0f} ms", median(first) / bare, "< 1,000 ms",
+        median(first) < 1000, f"kubectl {theirs[0][0]:,.0f} ms" if kubectl else "no kubectl found")
+    row(f"apply -f of {APPLIED:,} objects, unchanged", median(unchanged), "ms", f"kubectl {theirs[1][0]:,.0f} ms" if kubectl else "",
+        median(unchanged) / theirs[1][0] if kubectl else None, "< 300 ms", median(unchanged) < 300, "")
+    row("  the same: writes to the store", float(max(writes)), "writes", aim="0", is_met=max(writes) == 0)
+
+
+# ---- lists -----------------------------------------------------------------------------------------------------------------------
+def read_rows(daemon):
+    with database(daemon) as rows:
+        for _ in rows.execute(f"SELECT {COLUMNS} FROM records WHERE kind = 'Workspace' AND removed_at IS NULL ORDER BY id"):
+            pass
+
+
+def in_pieces(daemon, headers=""):
+    token = ""
+    while True:
+        answer = request(daemon, "GET", f"{KINDS}/workspaces?limit=500" + (f"&continue={token}" if token else ""), headers)
+        at = answer.rfind(b'"continue":"')
+        if at < 0:
+            return
+        token = answer[at + 12:answer.index(b'"', at + 12)].decode().replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")
+
+
+def lists(rounds, daemon):
+    ways = {"whole": lambda: request(daemon, "GET", f"{KINDS}/workspaces"), "in pieces of 500": lambda: in_pieces(daemon),
+            "as a Table": lambda: request(daemon, "GET", f"{KINDS}/workspaces", TABLE)}
+    taken, limit = {name: [] for name in ways}, []
+    count = database(daemon).execute("SELECT count(*) FROM records WHERE kind = 'Workspace' AND removed_at IS NULL").fetchone()[0]
+    for _ in range(rounds):
+        limit.append(timed_ms(lambda: read_rows(daemon)))
+        for name, way in ways.items():
+            taken[name].append(timed_ms(way))
+    for name in ways:
+        row(f"list of {count:,} workspaces, {name}", median(taken[name]), "ms", f"sqlite3 reading the same rows {median(limit):.1f} ms",
+            median(taken[name]) / median(limit), "<= 4x", median(taken[name]) / median(limit) <= 4)
+
+
+# ---- watches ---------------------------------------------------------------------------------------------------------------------
+class Watching:
+    """One watch, read as bytes: when each label value arrives."""
+
+    def __init__(self, daemon, since):
+        self.connection, self.text, self.seen = connect(daemon), b"", {}
+        self.connection.sendall(f"GET {KINDS}/workspaces?watch=true&resourceVersion={since} HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
+
+    def take(self, now):
+        self.text += self.connection.recv(1 << 20)
+        *lines, self.text = self.text.split(b"\n")
+        for line in lines:
+            at = line.find(b'"bench":"')
+            if at >= 0:
+                self.seen.setdefault(line[at + 9:line.index(b'"', at + 9)].decode(), now)
+
+
+def collect(watchings, value, seconds=10):
+    """Until each has seen the value."""
+    waiting, end = {watching.connection: watching for watching in watchings if value not in watching.seen}, time.monotonic() + seconds
+    while waiting:
+        ready, _, _ = select.select(list(waiting), [], [], 1)
+        now = time.perf_counter()
+        for connection in ready:
+            waiting[connection].take(now)
+            if value in waiting[connection].seen:
+                del waiting[connection]
+        if time.monotonic() > end:
+            raise RuntimeError(f"{len(waiting)} watches did not see the change {value}")
+
+
+def watches(daemon):
+    body = json.loads(request(daemon, "POST", f"{KINDS}/workspaces", "Content-Type: application/json\r\n", json.dumps(
+        {"apiVersion": "chat2shell.dev/v1", "kind": "Workspace", "metadata": {"name": "watched"}, "spec": {"mode": "managed"}}).encode()).split(b"\r\n\r\n", 1)[1])
+    wait_rest(daemon)
+    pid = daemon.process.pid
+    before_kib = memory_kib(pid)[0]
+    watchings = [Watching(daemon, body["metadata"]["resourceVersion"]) for _ in range(WATCHERS)]
+    taken, cpu = [], 0
+    for number in range(CHANGES + 1):
+        value = f"v{number}"
+        patch = json.dumps({"metadata": {"labels": {"bench": value}}}).encode()
+        since_cpu = cpu_ns(pid)
+        request(daemon, "PATCH", f"{KINDS}/workspaces/watched", "Content-Type: application/merge-patch+json\r\n", patch)
+        answered = time.perf_counter()
+        collect(watchings, value)
+        if number:  # the first change also opens what is opened when first needed
+            taken += [max(0.0, (watching.seen[value] - answered) * 1e3) for watching in watchings]
+            cpu += cpu_ns(pid) - since_cpu
+        else:
+            after_kib = memory_kib(pid)[0]
+    row(f"from a commit's answer to {WATCHERS} watchers, p99", p99(taken), "ms", aim="< 5 ms", is_met=p99(taken) < 5, note=f"p50 {median(taken):.2f} ms; {CHANGES} changes, "
+        "the client one Python process")
+    row("  CPU of a change, its write and all its watchers", cpu / CHANGES / 1e6, "ms", note=f"{cpu / CHANGES / WATCHERS / 1e3:.0f} µs a watcher")
+    row("  memory of a watch", (after_kib - before_kib) / WATCHERS, "KiB")
+    for watching in watchings:
+        watching.connection.close()
+
+
+# ---- the command line --------------------------------------------------------------------------------------------------------------
+def first_byte_ms(argv, environment):
+    since = time.perf_counter()
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+    process.stdout.read(1)
+    taken = (time.perf_counter() - since) * 1e3
+    process.stdout.read()
+    process.wait()
+    return taken
+
+
+def first_bytes(rounds, daemon, kubectl):
+    words = ["get", "workspace", "watched"]
+    ours = [first_byte_ms([os.path.join(daemon.build, "chat2shell"), *words], daemon.environment) for _ in range(10 * rounds)]
+    theirs = [first_byte_ms([*kubectl[0], *words], kubectl[1]) for _ in range(rounds)] if kubectl else []
+    started = [first_byte_ms(["/bin/echo", "x"], daemon.environment) for _ in range(10 * rounds)]
+    row("start to first byte of `get`", median(ours), "ms", f"kubectl get {median(theirs):.0f} ms" if theirs else "no kubectl found",
+        median(ours) / median(theirs) if theirs else None, "< 10 ms", median(ours) < 10, f"/bin/echo {median(started):.1f} ms")
+
+
+# ---- at rest -----------------------------------------------------------------------------------------------------------------------
+def rest(daemon, started_ms):
+    pid = daemon.process.pid
+    wait_rest(daemon)
+    row("start to ready with 10,000 workspaces and 2,000 failed sandboxes", started_ms, "ms", note="the first start after they were made")
+    since, at = cpu_ns(pid), time.monotonic()
+    time.sleep(65)
+    share = (cpu_ns(pid) - since) / ((time.monotonic() - at) * 1e9) * 100
+    row("the same at rest: CPU", share, "%", "one core", aim="< 1 %", is_met=share < 1, note="65 s, a whole resync among them")
+    row("the same at rest: resident memory", memory_kib(pid)[0] / 1024, "MiB")
+    row("the same: size of the store", os.path.getsize(os.path.join(data_root(daemon), "state/chat2shell.sqlite")) / (1 << 20), "MiB")
+
+
+def operator(rounds):
+    rounds = min(rounds, ROUNDS_MAX)
+    daemon = Daemon(environment={"CHAT2SHELL_MAX_SANDBOXES": "4096", "CHAT2SHELL_KUBE_PORT": "0"})
+    try:
+        seed(daemon, failed=FAILED, retained=RETAINED)
+        started_ms = start_once(daemon)
+        rest(daemon, started_ms)
+        lists(rounds, daemon)
+        watches(daemon)
+        kubectl = kubectl_of(daemon)
+        first_bytes(rounds, daemon, kubectl)
+        apply(rounds, daemon, kubectl)
+    finally:
+        daemon.close()
