@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READ_BYTES 84000 // both streams of one look: 112,000 letters of base64, below what CodexPro lets pass
+#define READ_BYTES GUEST_EXEC_CHUNK_BYTES // both streams of one look: what the protocol allows one, and below what CodexPro lets pass
 #define READ_WAIT_MAX_MS 60000
 #define FEED_WAIT_S 20
 
