@@ -377,7 +377,7 @@ static void the_newest_three_copies_are_kept(void **state)
     assert_int_equal(count_backups(fixture), 3);
 }
 
-#define NEWEST_SCHEMA 2
+#define NEWEST_SCHEMA 4
 
 static void check_tokens(struct store_fixture *fixture, int schema)
 {
@@ -395,6 +395,18 @@ static void check_tokens(struct store_fixture *fixture, int schema)
     free(tokens);
 }
 
+static void check_rule(struct store_fixture *fixture)
+{
+    struct error err = ERROR_INIT;
+    CLEANUP_RECORD struct record *rule = NULL;
+    assert_ok(store_get(fixture->store, KIND_APPROVAL_RULE, "team", &rule, &err));
+    const struct approval_rule_spec *spec = &rule->spec.approval_rule;
+    assert_int_equal(spec->paths.count, 1);
+    assert_string_equal(spec->paths.items[0], "/home/user/repositories/**/ü*");
+    assert_int_equal(spec->max_count, 20);
+    assert_int_equal(rule->status.approval_rule.conditions.count, 1);
+}
+
 static void check_corpus(struct store_fixture *fixture, int schema)
 {
     struct error err = ERROR_INIT;
@@ -406,8 +418,9 @@ static void check_corpus(struct store_fixture *fixture, int schema)
     assert_ok(fs_read_file(from, &text, &err));
     execute(fixture, buffer_text(&text));
     store_fixture_reopen(fixture);
-    static const int live[KIND_COUNT] = {
-        [KIND_WORKSPACE] = 3, [KIND_APPROVAL] = 2, [KIND_SANDBOX] = 1, [KIND_SESSION] = 1, [KIND_EXPOSURE] = 1};
+    const int live[KIND_COUNT] = {
+        [KIND_WORKSPACE] = 3, [KIND_APPROVAL] = 2, [KIND_SANDBOX] = 1, [KIND_SESSION] = 1, [KIND_EXPOSURE] = 1,
+        [KIND_APPROVAL_RULE] = schema < 4 ? 0 : 1};
     struct store_stats stats;
     assert_ok(store_stats(fixture->store, &stats, &err));
     for (int kind = 0; kind < KIND_COUNT; kind++) {
@@ -429,6 +442,8 @@ static void check_corpus(struct store_fixture *fixture, int schema)
     assert_string_equal(secret, "corpus");
     assert_int_equal(sandbox->status.sandbox.last_activity_at.ms, STORE_FIXTURE_START_MS + 60000);
     check_tokens(fixture, schema);
+    if (schema >= 4)
+        check_rule(fixture);
 }
 
 static void a_released_database_of_each_schema_opens_with_all_its_rows(void **state)
