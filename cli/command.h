@@ -142,6 +142,7 @@ extern const struct command command_approval;
 extern const struct command command_workspace;
 extern const struct command command_token;
 extern const struct command command_exec;
+extern const struct command command_port_forward;
 extern const struct command command_cp;
 extern const struct command command_logs;
 extern const struct command command_top;

@@ -24,6 +24,7 @@ const struct command *const commands[] = {
     &command_recreate,
     &command_export,
     &command_exec,
+    &command_port_forward,
     &command_cp,
     &command_logs,
     &command_top,

@@ -95,6 +95,10 @@ void request_delete_dry_run(struct world *world, const char *principal, const ch
 typedef void (*findings_request_fn)(void *arg, int result, const struct finding_list *findings, const struct error *err);
 void request_findings(struct world *world, findings_request_fn done, void *arg);
 void request_driver_findings(struct world *world, findings_request_fn done, void *arg); // the driver's own only
+// Operator only: a connection to a port of a running sandbox. 0: done comes once, on the loop thread; fd (nonblocking) is the
+// receiver's, or -1 with err. -1: it cannot be tried, and done does not come.
+typedef void (*dial_request_fn)(void *arg, int fd, const struct error *err);
+int request_dial(struct world *world, const struct record *sandbox, int port, dial_request_fn done, void *arg, struct error *err);
 const char *request_driver_name(const struct world *world);
 
 // What each live sandbox uses: [{name, uid, phase, atUs, cpuUs?, memoryBytes?, memoryLimitBytes?, processes?, callsRunning?, callsWaiting?,

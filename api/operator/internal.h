@@ -26,6 +26,7 @@ struct operator_server {
     struct http_server *http;
     struct wall_time started_at;
     struct execs *execs;
+    size_t forward_count; // loop thread: connections of port-forward
     struct watch_hub *watches;
     struct listener *listener;
     uid_t uid;
@@ -203,6 +204,7 @@ void kubeconfig_show(struct call *call);
 void kubeconfig_open(struct call *call);
 void kubeconfig_close(struct call *call);
 void unsaved_show(struct call *call);
+void ports_connect(struct call *call);
 void logs_show(struct call *call);
 void usage_show(struct call *call);
 void operator_exec_start(struct call *call);

@@ -62,6 +62,8 @@
 //                                      to the tool server. With `Connection: Upgrade` and `Upgrade: chat2shell-stream` it answers 101, and the
 //                                      program's streams follow in frames (controller/base/frames.h); the connection's end is the program's.
 //                                      Else → {execId}, for callers that want requests:
+//   POST   /sandboxes/NAME/ports/PORT/connect                    with the same Upgrade: a connection to that port inside, in frames; 503 if
+//                                      nothing listens there
 //   POST   /sandboxes/NAME/exec/ID/write {data: base64, eof}      → {}
 //   POST   /sandboxes/NAME/exec/ID/read  {waitMs: 0–30000}        → {stdout, stderr: base64, exited, exitCode}
 //   POST   /sandboxes/NAME/exec/ID/signal {signal}                → {}

@@ -28,6 +28,7 @@ static const struct route routes[] = {
     {"GET", OWN "/sandboxes/{name}/unsaved", unsaved_show, BODY_NONE},
     {"POST", OWN "/sandboxes/{name}/logs", logs_show, BODY_OPTIONAL},
     {"POST", OWN "/sandboxes/{name}/exec", operator_exec_start, BODY_OBJECT},
+    {"POST", OWN "/sandboxes/{name}/ports/{id}/connect", ports_connect, BODY_OPTIONAL},
     {"POST", OWN "/sandboxes/{name}/exec/{id}/write", operator_exec_write, BODY_OBJECT},
     {"POST", OWN "/sandboxes/{name}/exec/{id}/read", operator_exec_read, BODY_OPTIONAL},
     {"POST", OWN "/sandboxes/{name}/exec/{id}/signal", operator_exec_signal, BODY_OBJECT},

@@ -14,6 +14,7 @@
 //   {"seq":n,"op":"publish","port":P} with one listening TCP descriptor of the host → {"seq":n,"ok":true}
 //   {"seq":n,"op":"unpublish","port":P} → {"seq":n,"ok":true}     ends its connections too
 //   {"seq":n,"op":"probe","port":P} → {"seq":n,"ok":true} | {"seq":n,"ok":false,"error":"nothing listens on port P"}
+//   {"seq":n,"op":"connect","port":P} → {"seq":n,"ok":true} with a TCP descriptor that is connected to the port inside, or as probe
 //   every failure: {"seq":n,"ok":false,"error":"sentence"}
 // deny NAME denies the name and all its subdomains.
 #pragma once

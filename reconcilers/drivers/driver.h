@@ -53,6 +53,7 @@ typedef void (*driver_done_fn)(void *arg, int result, const struct error *err);
 typedef void (*driver_created_fn)(void *arg, int result, const struct driver_facts *facts, const struct error *err);
 typedef void (*driver_session_fn)(void *arg, int result, const struct driver_session *session, const struct error *err);
 typedef void (*driver_port_fn)(void *arg, int result, int host_port, const struct error *err);
+typedef void (*driver_dial_fn)(void *arg, int fd, const struct error *err); // fd: the receiver's; -1 with err
 typedef void (*driver_list_fn)(void *arg, int result, const struct text_list *runtime_names, const struct error *err);
 // The runtime ended by itself: reason is a sentence. Registered at create; at most once; loop thread; never after a
 // successful remove's `done`, nor after a failed create.
@@ -95,6 +96,9 @@ struct driver_ops {
     void (*unpublish)(struct driver *driver, const char *runtime_name, int port, driver_done_fn done, void *arg);
     // Does something listen on the port inside? result 0 yes, -1 no (err says why).
     void (*probe_port)(struct driver *driver, const char *runtime_name, int port, driver_done_fn done, void *arg);
+    // Connects to the port inside and hands the connection out (nonblocking). ERROR_UNAVAILABLE: nothing listens there. NULL: this
+    // driver cannot.
+    void (*dial_port)(struct driver *driver, const char *runtime_name, int port, driver_dial_fn done, void *arg);
     void (*list)(struct driver *driver, driver_list_fn done, void *arg); // runtimes of this state directory
     void (*probe)(struct driver *driver, struct finding_list *ret);     // may block ≤ 30 s: never on the loop thread
     void (*interrupt)(struct driver *driver); // a probe or list that runs ends soon, later ones at once; any thread. NULL: they are quick

@@ -22,15 +22,21 @@ struct probe {
     struct egress *egress;
     json_int_t seq;
     uint16_t port;
+    bool is_handed_out; // the controller wants the connection itself
 };
 
 // The controller reads; one that lets its queue fill up is as good as gone.
-static void send_message(struct egress *egress, json_t *message)
+static void send_with_fd(struct egress *egress, json_t *message, int fd) // -1: none; stays the caller's
 {
     CLEANUP_FREE char *text = json_to_text(message);
     json_decref(message);
-    if (socket_send_fds(egress->control->watch.fd, text, strlen(text), NULL, 0) < 0)
+    if (socket_send_fds(egress->control->watch.fd, text, strlen(text), &fd, fd >= 0 ? 1 : 0) < 0)
         loop_end(&egress->loop, 1);
+}
+
+static void send_message(struct egress *egress, json_t *message)
+{
+    send_with_fd(egress, message, -1);
 }
 
 void control_announce(struct egress *egress)
@@ -73,8 +79,8 @@ static void probed(void *data, int fd, int errno_value)
     struct error failure = ERROR_INIT;
     probe->egress->control->probe_count--;
     if (fd >= 0) {
+        send_with_fd(probe->egress, json_pack("{s:I, s:b}", "seq", probe->seq, "ok", 1), probe->is_handed_out ? fd : -1);
         close(fd);
-        answer(probe->egress, probe->seq, NULL);
         return;
     }
     if (errno_value == ECONNREFUSED)
@@ -87,23 +93,34 @@ static void probed(void *data, int fd, int errno_value)
     answer(probe->egress, probe->seq, &failure);
 }
 
-static int run_probe(struct egress *egress, json_int_t seq, uint16_t port, int *fd, struct error *err)
+static int ask_port(struct egress *egress, json_int_t seq, uint16_t port, bool is_handed_out, struct error *err)
 {
-    (void)fd;
     if (egress->control->probe_count == MAX_PROBES)
         return error_set(err, ERROR_LIMIT, NULL, "%d probes are under way", MAX_PROBES);
     struct probe *probe = mem_alloc(sizeof(*probe));
-    *probe = (struct probe){egress, seq, port};
+    *probe = (struct probe){egress, seq, port, is_handed_out};
     egress->control->probe_count++;
     connector_ask(egress, port, probed, probe);
     return 0;
+}
+
+static int run_probe(struct egress *egress, json_int_t seq, uint16_t port, int *fd, struct error *err)
+{
+    (void)fd;
+    return ask_port(egress, seq, port, false, err);
+}
+
+static int run_connect(struct egress *egress, json_int_t seq, uint16_t port, int *fd, struct error *err)
+{
+    (void)fd;
+    return ask_port(egress, seq, port, true, err);
 }
 
 // Each answers when it succeeds (at once or later); failures are answered here.
 static const struct operation {
     const char *name;
     int (*run)(struct egress *egress, json_int_t seq, uint16_t port, int *fd, struct error *err);
-} operations[] = {{"publish", run_publish}, {"unpublish", run_unpublish}, {"probe", run_probe}};
+} operations[] = {{"publish", run_publish}, {"unpublish", run_unpublish}, {"probe", run_probe}, {"connect", run_connect}};
 
 static int run_message(struct egress *egress, const char *bytes, size_t len, int *fd, json_int_t *seq,
                        struct error *err)
@@ -119,7 +136,7 @@ static int run_message(struct egress *egress, const char *bytes, size_t len, int
     for (size_t i = 0; i < ARRAY_LEN(operations); i++)
         if (name && strcmp(operations[i].name, name) == 0)
             return operations[i].run(egress, *seq, (uint16_t)port, fd, err);
-    return error_set(err, ERROR_INVALID, NULL, "op is not one of publish, unpublish, probe");
+    return error_set(err, ERROR_INVALID, NULL, "op is not one of publish, unpublish, probe, connect");
 }
 
 static void control_ready(struct watch *watch, uint32_t events)

@@ -85,6 +85,13 @@ bool lane_get_load(struct lanes *lanes, const char *sandbox_uid, struct lane_loa
     return question.answer;
 }
 
+void lane_note_activity(struct lanes *lanes, const char *sandbox_uid)
+{
+    struct lane *lane = lanes_find(lanes, sandbox_uid);
+    if (lane && lane->state == LANE_OPEN)
+        lane_touch(lane);
+}
+
 static void drop(struct lane *lane)
 {
     TAILQ_REMOVE(&lane->lanes->all, lane, link);

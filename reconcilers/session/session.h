@@ -43,6 +43,7 @@ void lane_close(struct lanes *lanes, const char *sandbox_uid, const char *closed
 void lane_drop(struct lanes *lanes, const char *sandbox_uid); // forget it (descriptors closed); absent is fine
 // Newest activity, or {0}.
 struct wall_time lane_last_activity(struct lanes *lanes, const char *sandbox_uid);
+void lane_note_activity(struct lanes *lanes, const char *sandbox_uid); // loop thread: somebody uses the sandbox past its tool server
 bool lane_is_open(struct lanes *lanes, const char *sandbox_uid);
 struct lane_load {
     size_t running, waiting; // tool calls in the lane; a Bash command that runs on by itself is none

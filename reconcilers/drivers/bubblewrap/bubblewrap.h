@@ -118,6 +118,7 @@ void egress_end(struct runtime *runtime);
 void ports_publish(struct driver *driver, const char *name, int port, driver_port_fn done, void *arg);
 void ports_unpublish(struct driver *driver, const char *name, int port, driver_done_fn done, void *arg);
 void ports_probe(struct driver *driver, const char *name, int port, driver_done_fn done, void *arg);
+void ports_dial(struct driver *driver, const char *name, int port, driver_dial_fn done, void *arg); // dial.c
 void ports_restore(struct runtime *runtime); // gives a new egress process the listeners again
 
 // create.c

@@ -156,6 +156,7 @@ static const struct driver_ops ops = {
     .publish = ports_publish,
     .unpublish = ports_unpublish,
     .probe_port = ports_probe,
+    .dial_port = ports_dial,
     .list = list,
     .probe = findings_probe,
     .usage = usage_read,

@@ -180,6 +180,7 @@ static const struct driver_ops ops = {
     .publish = sbx_ports_publish,
     .unpublish = sbx_ports_unpublish,
     .probe_port = sbx_ports_probe,
+    .dial_port = sbx_ports_dial,
     .list = list,
     .probe = sbx_findings_probe,
     .interrupt = interrupt,

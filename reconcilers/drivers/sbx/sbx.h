@@ -231,6 +231,7 @@ void sbx_held_wait_all(struct sbx *sbx);                           // at the dri
 void sbx_ports_publish(struct driver *driver, const char *name, int port, driver_port_fn done, void *arg);
 void sbx_ports_unpublish(struct driver *driver, const char *name, int port, driver_done_fn done, void *arg);
 void sbx_ports_probe(struct driver *driver, const char *name, int port, driver_done_fn done, void *arg);
+void sbx_ports_dial(struct driver *driver, const char *name, int port, driver_dial_fn done, void *arg); // dial.c
 void sbx_ports_ask(struct sbx *sbx, const char *name, call_done_fn done, void *arg, struct call **ret); // `ports NAME --json`
 
 // ---- remove.c -------------------------------------------------------------------------------------------------------
