@@ -76,7 +76,8 @@ static int wait_for_decision(struct invocation *in, const struct rest *rest, con
     if (object_get(rest, approval_info(), in->arguments[0], &approval, err) < 0)
         return -1;
     const char *name = object_name(approval);
-    const struct object_wait wait = {.info = approval_info(), .name = name, .uid = object_uid(approval), .timeout_s = timeout_s, .look = look, .arg = name};
+    const struct object_wait wait = {.info = approval_info(), .name = name, .uid = object_uid(approval), .timeout_s = timeout_s, .wanted = "decided",
+                                     .look = look, .arg = name};
     if (object_wait(rest, &wait, &decided, err) < 0)
         return -1;
     print_found(in, decided);

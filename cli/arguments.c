@@ -187,6 +187,15 @@ static int find_child(struct invocation *in, const char *word, struct error *err
     return 0;
 }
 
+// Whoever is used to `docker exec` leaves the -- out.
+static int refuse_argument(const struct invocation *in, const char *name, const char *argument, struct error *err)
+{
+    error_set(err, ERROR_USAGE, NULL, "%s does not take the argument '%.100s'", name, argument);
+    if (in->command->takes_rest && !in->rest)
+        return error_hint(err, "write -- before the command: %s %.100s -- %.100s …", name, in->arguments[0], argument);
+    return error_hint(err, "%s --help", name);
+}
+
 static int check_counts(const struct invocation *in, struct error *err)
 {
     const struct command *command = in->command;
@@ -200,7 +209,7 @@ static int check_counts(const struct invocation *in, struct error *err)
     else if (in->argument_count < command->min_arguments)
         error_set(err, ERROR_USAGE, NULL, "%s needs %s", name, command->synopsis);
     else if (command->max_arguments >= 0 && in->argument_count > command->max_arguments)
-        error_set(err, ERROR_USAGE, NULL, "%s does not take the argument '%.100s'", name, in->arguments[command->max_arguments]);
+        return refuse_argument(in, name, in->arguments[command->max_arguments], err);
     else
         return 0;
     return error_hint(err, "%s --help", name);

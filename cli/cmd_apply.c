@@ -74,7 +74,7 @@ static int wait_for_item(const struct command_apply *command, const struct apply
     goal.word = object_word(item->after);
     int r = goal_parse(text, &goal, err);
     const struct object_wait wait = {.info = info, .name = object_name(item->after), .uid = object_uid(item->after), .timeout_s = command->timeout_s,
-                                     .deadline_ms = deadline_ms, .look = goal.look, .arg = &goal};
+                                     .deadline_ms = deadline_ms, .wanted = goal.wanted, .condition = goal.condition, .look = goal.look, .arg = &goal};
     if (r == 0 && (r = object_wait(command->apply.rest, &wait, NULL, err)) == 0)
         terminal_confirm("%s condition met", goal.word);
     fflush(stdout);

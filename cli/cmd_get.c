@@ -7,7 +7,7 @@ static int run(struct invocation *in, struct error *err)
     if (raw)
         return get_raw(in, raw, err);
     if (!in->argument_count)
-        return error_set(err, ERROR_USAGE, "like chat2shell get sandboxes; the kinds: workspaces, approvals, sandboxes, sessions, exposures, events, all",
+        return error_set(err, ERROR_USAGE, "like chat2shell get sandboxes; the kinds: workspaces, approvals, approvalrules, sandboxes, sessions, exposures, events, all",
                          "which objects is not said: give a KIND");
     if (targets_parse(in, &get.targets, err) < 0 || get_prepare(in, &get, err) < 0)
         return -1;

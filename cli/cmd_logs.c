@@ -1,5 +1,5 @@
 // logs: what has been happening in a sandbox, as the daemon remembers it: tool calls, and what its tool server printed.
-#include "cli/command.h"
+#include "cli/objects.h"
 #include "cli/terminal.h"
 #include "controller/base/memory.h"
 #include "controller/base/time.h"
@@ -172,7 +172,10 @@ static int read_on(const struct reading *reading, json_t *body, bool follows, st
 static int run(struct invocation *in, struct error *err)
 {
     const char *source = invocation_option(in, "source");
-    CLEANUP_FREE char *name = http_escape(in->arguments[0]);
+    const char *sandbox = object_reference(kind_info(KIND_SANDBOX), in->arguments[0], err);
+    if (!sandbox)
+        return -1;
+    CLEANUP_FREE char *name = http_escape(sandbox);
     CLEANUP_FREE char *path = mem_format(REST_OWN "/sandboxes/%s/logs", name);
     CLEANUP_JSON json_t *body = json_pack("{s:s}", "source", source ? source : "all");
     struct reading reading = {.path = path, .is_json = invocation_is_output(in, "json"), .has_timestamps = invocation_switch(in, "timestamps", false)};

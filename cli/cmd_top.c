@@ -1,5 +1,5 @@
 // top: what the sandboxes use. The daemon tells what each has used so far; the rates are made here, from two looks.
-#include "cli/command.h"
+#include "cli/objects.h"
 #include "cli/printers/print.h"
 #include "cli/terminal.h"
 #include "controller/base/memory.h"
@@ -54,7 +54,7 @@ static bool is_named(const struct invocation *in, const json_t *item)
 {
     const char *uid = json_get_text(item, "uid"), *name = json_get_text(item, "name");
     for (int i = 0; i < in->argument_count; i++) {
-        const char *wanted = in->arguments[i];
+        const char *slash = strchr(in->arguments[i], '/'), *wanted = slash ? slash + 1 : in->arguments[i]; // check_names looks at the KIND
         bool is_prefix = strlen(wanted) >= 8 && strncmp(uid, wanted, strlen(wanted)) == 0;
         if (strcmp(name, wanted) == 0 || is_prefix)
             return true;
@@ -79,10 +79,13 @@ static json_t *pick(const struct invocation *in, const json_t *items)
 static int check_names(const struct invocation *in, const json_t *picked, struct error *err)
 {
     for (int i = 0; i < in->argument_count; i++) {
+        const char *name = object_reference(kind_info(KIND_SANDBOX), in->arguments[i], err);
+        if (!name)
+            return -1;
         const struct invocation one = {.arguments = in->arguments + i, .argument_count = 1};
         CLEANUP_JSON json_t *found = pick(&one, picked);
         if (!json_array_size(found))
-            return error_set(err, ERROR_NOT_FOUND, "chat2shell get sandboxes", "there is no sandbox '%.100s'", in->arguments[i]);
+            return error_set(err, ERROR_NOT_FOUND, "chat2shell get sandboxes", "there is no sandbox '%.100s'", name);
     }
     return 0;
 }

@@ -22,7 +22,7 @@ static int wait_one(struct command_wait *command, const struct kind_info *info, 
     free(goal->word);
     goal->word = mem_format("%s/%s", info->singular, name);
     const struct object_wait wait = {.info = info, .name = name, .uid = uid, .timeout_s = command->timeout_s, .deadline_ms = command->deadline_ms,
-                                     .look = goal->look, .arg = goal};
+                                     .wanted = goal->wanted, .condition = goal->condition, .look = goal->look, .arg = goal};
     if (object_wait(command->rest, &wait, NULL, err) < 0)
         return -1;
     terminal_confirm("%s condition met", goal->word);

@@ -85,7 +85,8 @@ static int take_answer(const char *text, const struct copy_place *place, enum co
             *ret_resolved = mem_strdup(text + len);
         return 0;
     }
-    return error_set(err, ERROR_UNAVAILABLE, "look with chat2shell exec %s -- ls", "the sandbox %s does not tell what is at %s", place->sandbox, place->path);
+    error_set(err, ERROR_UNAVAILABLE, NULL, "the sandbox %s does not tell what is at %s", place->sandbox, place->path);
+    return error_hint(err, "look with: chat2shell exec %s -- ls", place->sandbox);
 }
 
 static int end_look(struct inside *inside, const struct copy_place *place, struct error *err)

@@ -1,4 +1,5 @@
 #include "cli/exec_stream.h"
+#include "cli/objects.h"
 #include "cli/outlet.h"
 #include "cli/raw_terminal.h"
 #include "controller/base/frames.h"
@@ -78,7 +79,10 @@ static void pack_terminal(json_t *body, const struct exec_stream *ask)
 static int open_stream(const struct rest *rest, struct session *session, struct error *err)
 {
     const struct exec_stream *ask = session->ask;
-    CLEANUP_FREE char *name = http_escape(ask->sandbox);
+    const char *sandbox = object_reference(kind_info(KIND_SANDBOX), ask->sandbox, err);
+    if (!sandbox)
+        return -1;
+    CLEANUP_FREE char *name = http_escape(sandbox);
     CLEANUP_FREE char *path = mem_format(REST_OWN "/sandboxes/%s/exec", name);
     CLEANUP_JSON json_t *body = json_object();
     json_set_text(body, "cwd", ask->cwd);

@@ -9,6 +9,7 @@ void goal_free(struct goal *goal)
     free(goal->condition);
     free(goal->value);
     free(goal->word);
+    free(goal->wanted);
     json_expression_free(&goal->path);
 }
 
@@ -98,11 +99,12 @@ int goal_parse(const char *text, struct goal *ret, struct error *err)
     static const char hint[] = "one of: condition=NAME[=VALUE], jsonpath=PATH[=VALUE], delete, create";
     if (!text)
         return error_set(err, ERROR_USAGE, hint, "what to wait for is not given: --for is missing");
+    bool is_delete = strcmp(text, "delete") == 0;
+    ret->wanted = strchr(text, '=') ? mem_format("at %.200s", text) : mem_strdup(is_delete ? "gone" : "there");
     if (strncmp(text, "condition=", 10) == 0)
         return parse_condition(text + 10, ret, err);
     if (strncmp(text, "jsonpath=", 9) == 0)
         return parse_path(text + 9, ret, err);
-    bool is_delete = strcmp(text, "delete") == 0;
     if (!is_delete && strcmp(text, "create") != 0)
         return error_set(err, ERROR_USAGE, hint, "it cannot be waited for '%.100s'", text);
     ret->look = is_delete ? look_deleted : look_created;

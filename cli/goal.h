@@ -9,6 +9,7 @@ struct goal {
     char *condition, *value; // value NULL: any
     struct json_expression path;
     char *word; // "sandbox/dev", for errors
+    char *wanted; // "at condition=Ready", "gone": what it is not, as object_wait takes it
 };
 // ERROR_USAGE. text NULL: --for is missing.
 int goal_parse(const char *text, struct goal *ret, struct error *err);

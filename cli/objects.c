@@ -23,10 +23,27 @@ const struct kind_info *object_kind(const char *word, struct error *err)
     return NULL;
 }
 
+const char *object_reference(const struct kind_info *info, const char *text, struct error *err)
+{
+    const char *slash = strchr(text, '/');
+    if (!slash)
+        return text;
+    CLEANUP_FREE char *word = mem_strndup(text, (size_t)(slash - text));
+    const struct kind_info *stated = object_kind(word, err);
+    if (!stated)
+        return NULL;
+    if (stated == info && slash[1])
+        return slash + 1;
+    error_set(err, ERROR_USAGE, NULL, "'%.100s' does not name %s", text, info->singular);
+    error_hint(err, "like %s/NAME, or NAME alone", info->singular);
+    return NULL;
+}
+
 int object_get(const struct rest *rest, const struct kind_info *info, const char *name, json_t **ret, struct error *err)
 {
-    CLEANUP_FREE char *path = rest_path(info, name);
-    return rest_get(rest, path, ret, err);
+    const char *bare = object_reference(info, name, err);
+    CLEANUP_FREE char *path = bare ? rest_path(info, bare) : NULL;
+    return path ? rest_get(rest, path, ret, err) : -1;
 }
 
 static const char *metadata_text(const json_t *object, const char *key)

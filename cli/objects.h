@@ -4,7 +4,9 @@
 
 // KIND or KIND/NAME words: "sandboxes", "sbx", "sandbox/dev". ERROR_USAGE with a likely meaning.
 const struct kind_info *object_kind(const char *word, struct error *err);
-// Gets one object by name, uid or unique prefix. New reference.
+// The NAME in "NAME" or, as `-o name` prints it, "KIND/NAME"; borrowed from `text`. ERROR_USAGE where KIND is another one.
+const char *object_reference(const struct kind_info *info, const char *text, struct error *err);
+// Gets one object by name, uid or unique prefix, behind a KIND/ or not. New reference.
 int object_get(const struct rest *rest, const struct kind_info *info, const char *name, json_t **ret, struct error *err);
 const char *object_name(const json_t *object); // metadata.name, "" if absent
 const char *object_uid(const json_t *object);
@@ -27,6 +29,8 @@ struct object_wait {
     const char *name, *uid; // uid NULL: whatever object has the name
     int timeout_s;
     int64_t deadline_ms; // boot time; 0: timeout_s from now
+    const char *wanted;    // for the sentence that it "is not …" when the time is over; NULL: "ready"
+    const char *condition; // its type, if one is waited for: whether the object has it at all is said then; or NULL
     look_fn *look; // at the state, and at each change
     const void *arg;
 };

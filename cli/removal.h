@@ -21,5 +21,5 @@ const char *removal_mark(enum removal_trial trial); // "", " (server dry run)", 
 
 extern const char *const dry_run_words[];
 #define OPTION_DRY_RUN                                                                                                                  \
-    {.name = "dry-run", .value = "WHERE", .doc = "server: the daemon checks everything and changes nothing; client: it is not even sent", \
+    {.name = "dry-run", .value = "server|client", .doc = "server: the daemon checks everything and changes nothing; client: it is not even sent", \
      .choices = dry_run_words}

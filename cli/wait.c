@@ -71,11 +71,28 @@ static int on_event(void *arg, size_t ask, enum watch_type type, json_t *object,
     return type == WATCH_RESTART ? 0 : look(waiting, err);
 }
 
+// "; it has the conditions Published, Reachable": where the one that is waited for is none of them. The caller owns it.
+static char *word_conditions(const struct object_wait *wait, const json_t *object)
+{
+    const json_t *conditions = json_object_get(json_object_get(object, "status"), "conditions");
+    if (!wait->condition || object_condition(object, wait->condition))
+        return mem_strdup("");
+    char *words = mem_strdup(json_array_size(conditions) ? "; it has the conditions" : "; it has no conditions");
+    for (size_t i = 0; i < json_array_size(conditions); i++) {
+        const char *type = json_get_text(json_array_get(conditions, i), "type");
+        char *longer = mem_format("%s%s %s", words, i ? "," : "", type ? type : "?");
+        free(words);
+        words = longer;
+    }
+    return words;
+}
+
 static int say_timeout(const struct object_wait *wait, const json_t *last, struct error *err)
 {
-    const char *holdup = last ? word_holdup(last) : "";
-    return error_set(err, ERROR_TIMEOUT, "the work goes on; look again with: chat2shell get, or wait longer with --timeout",
-                     "%s %s is not there yet after %d s%s%s", wait->info->singular, wait->name, wait->timeout_s, *holdup ? ": " : "", holdup);
+    CLEANUP_FREE char *conditions = word_conditions(wait, last);
+    const char *holdup = last ? word_holdup(last) : "", *wanted = wait->wanted ? wait->wanted : "ready";
+    return error_set(err, ERROR_TIMEOUT, "look again with: chat2shell describe, or wait longer with --timeout", "%s/%s is not %s after %d s%s%s%s",
+                     wait->info->singular, wait->name, wanted, wait->timeout_s, last ? conditions : "", *holdup ? ": " : "", holdup);
 }
 
 int object_wait(const struct rest *rest, const struct object_wait *wait, json_t **ret, struct error *err)
@@ -121,7 +138,7 @@ int wait_until_gone(const struct rest *rest, const struct kind_info *info, const
     struct error local = ERROR_INIT;
     if (object_get(rest, info, uid, &object, &local) < 0)
         return local.code == ERROR_NOT_FOUND ? 0 : error_copy(err, &local);
-    const struct object_wait wait = {.info = info, .name = object_name(object), .uid = uid, .timeout_s = timeout_s, .look = look_gone};
+    const struct object_wait wait = {.info = info, .name = object_name(object), .uid = uid, .timeout_s = timeout_s, .wanted = "gone", .look = look_gone};
     return object_wait(rest, &wait, NULL, err);
 }
 
