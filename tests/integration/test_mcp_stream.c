@@ -5,6 +5,7 @@
 #include "api/mcp/progress.h"
 #include "controller/base/buffer.h"
 #include "controller/base/memory.h"
+#include "reconcilers/session/journal.h"
 #include "tests/support/http_client.h"
 #include "tests/support/support.h"
 #include <poll.h>
@@ -25,6 +26,7 @@ static struct {
     struct loop *loop;
     struct config config;
     struct world world;
+    struct journals *journals;
     struct mcp_server *server;
     int port;
     _Atomic int kept, left, stopped;
@@ -107,6 +109,12 @@ void lane_call_watch(struct lane_call *call, lane_news_fn news)
     call->news = news;
 }
 
+struct journals *lanes_journals(struct lanes *lanes)
+{
+    (void)lanes;
+    return f.journals;
+}
+
 struct lane_call *lane_call_tool(struct lanes *lanes, const char *uid, const char *tool, json_t *arguments, lane_answer_fn done, void *arg)
 {
     (void)lanes, (void)uid, (void)tool;
@@ -169,6 +177,7 @@ static int set_up(void **state)
     f.clock = clock_new_fake((struct wall_time){1790000000000});
     assert_ok(loop_start(f.clock, &f.loop, &err));
     f.config = (struct config){.host = "127.0.0.1"};
+    f.journals = journals_new(f.loop);
     f.world = (struct world){.config = &f.config, .clock = f.clock, .loop = f.loop};
     assert_ok(mcp_server_start(&f.world, &f.server, &err));
     f.port = mcp_server_port(f.server);
@@ -177,10 +186,17 @@ static int set_up(void **state)
     return 0;
 }
 
+static void free_journals(void *arg)
+{
+    (void)arg;
+    journals_free(f.journals);
+}
+
 static int tear_down(void **state)
 {
     (void)state;
     mcp_server_stop(f.server);
+    loop_call(f.loop, free_journals, NULL);
     loop_stop(f.loop);
     clock_free(f.clock);
     json_decref(f.answer);

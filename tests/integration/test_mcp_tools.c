@@ -5,6 +5,7 @@
 #include "api/tools/tools.h"
 #include "controller/base/memory.h"
 #include "controller/embedded.h"
+#include "reconcilers/session/journal.h"
 #include "tests/support/http_client.h"
 #include "tests/support/support.h"
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static struct {
     struct store *store;
     struct config config;
     struct world world;
+    struct journals *journals;
     struct mcp_server *server;
     int port;
     // the script
@@ -222,6 +224,12 @@ void lane_call_set_asker(struct lane_call *call, uint64_t asker)
     (void)asker;
 }
 
+struct journals *lanes_journals(struct lanes *lanes)
+{
+    (void)lanes;
+    return f.journals;
+}
+
 struct lane_call *lane_call_tool(struct lanes *lanes, const char *uid, const char *tool, json_t *arguments,
                                  lane_answer_fn done, void *arg)
 {
@@ -277,10 +285,17 @@ static int set_up(void **state)
             .state_dir = f.dir, .clock = f.clock, .disk_floor_bytes = 1, .reserve_bytes = 4096},
         &f.store, &err));
     f.config = (struct config){.host = "127.0.0.1"};
+    f.journals = journals_new(f.loop);
     f.world = (struct world){.config = &f.config, .clock = f.clock, .loop = f.loop, .store = f.store};
     assert_ok(mcp_server_start(&f.world, &f.server, &err));
     f.port = mcp_server_port(f.server);
     return 0;
+}
+
+static void free_journals(void *arg)
+{
+    (void)arg;
+    journals_free(f.journals);
 }
 
 static int tear_down(void **state)
@@ -288,6 +303,7 @@ static int tear_down(void **state)
     (void)state;
     mcp_server_stop(f.server);
     store_close(f.store);
+    loop_call(f.loop, free_journals, NULL);
     loop_stop(f.loop);
     clock_free(f.clock);
     support_remove_dir(f.dir);
