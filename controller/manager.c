@@ -13,6 +13,7 @@
 #define MAX_RECONCILERS 16
 #define DEFAULT_WORKERS 4
 #define DEFAULT_RESYNC_MS 60000
+#define DEFAULT_RESYNC_MAX 4000 // records of a kind
 
 struct manager {
     struct manager_options options;
@@ -25,6 +26,7 @@ struct manager {
     pthread_mutex_t lock;   // guards all below
     int64_t next_resync_ms; // boot time
     bool is_resyncing;
+    int64_t resynced[KIND_COUNT]; // where the next resync goes on; only of the thread that resyncs
     uint64_t last_trouble; // what the last resync or upkeep logged, by its hash; 0 = nothing
 };
 
@@ -36,6 +38,8 @@ struct manager *manager_new(const struct manager_options *options)
         manager->options.worker_count = DEFAULT_WORKERS;
     if (!manager->options.resync_ms)
         manager->options.resync_ms = DEFAULT_RESYNC_MS;
+    if (!manager->options.resync_max)
+        manager->options.resync_max = DEFAULT_RESYNC_MAX;
     manager->next_resync_ms = INT64_MAX;
     pthread_mutex_init(&manager->lock, NULL);
     return manager;
@@ -108,20 +112,21 @@ static void enqueue_resync(void *arg, const char *uid)
     enqueue(of->manager, of->kind, uid, QUEUE_RESYNC);
 }
 
-static int enqueue_all(struct manager *manager, enum kind kind, struct error *err)
+static int enqueue_some(struct manager *manager, enum kind kind, size_t max, struct error *err)
 {
     struct resync_kind of = {manager, kind};
-    if (store_each_uid(manager->options.store, kind, enqueue_resync, &of, err) < 0)
+    if (store_each_uid(manager->options.store, kind, max, &manager->resynced[kind], enqueue_resync, &of, err) < 0)
         return error_context(err, "cannot list the %s records", kind_info(kind)->singular);
     return 0;
 }
 
-static int resync(struct manager *manager, struct error *err)
+// At most max of each kind: what is left has its turn the next time, so that many records cost no more at rest than some.
+static int resync(struct manager *manager, size_t max, struct error *err)
 {
     bool is_done[KIND_COUNT] = {false};
     for (size_t i = 0; i < manager->runner_count; i++) {
         enum kind kind = runner_reconciler(manager->runners[i])->kind;
-        if (!is_done[kind] && enqueue_all(manager, kind, err) < 0)
+        if (!is_done[kind] && enqueue_some(manager, kind, max, err) < 0)
             return -1;
         is_done[kind] = true;
     }
@@ -161,7 +166,7 @@ static void report_trouble(struct manager *manager, const char *trouble)
 static void resync_now(struct manager *manager)
 {
     struct error err = ERROR_INIT;
-    if (resync(manager, &err) < 0 || store_upkeep(manager->options.store, &err) < 0)
+    if (resync(manager, manager->options.resync_max, &err) < 0 || store_upkeep(manager->options.store, &err) < 0)
         error_context(&err, "the minute's resync and upkeep");
     report_trouble(manager, err.message);
     plan_resync(manager);
@@ -244,7 +249,7 @@ static int follow_store(struct manager *manager, struct error *err)
     if (!manager->options.store)
         return 0;
     manager->subscription = store_subscribe(manager->options.store, take_changes, manager);
-    if (resync(manager, err) < 0)
+    if (resync(manager, INT64_MAX, err) < 0)
         return -1;
     plan_resync(manager);
     return 0;

@@ -1,5 +1,5 @@
 // Runs the reconcilers: a queue each, a small pool of workers for all, changes from the store's feed mapped to keys,
-// a full resync at start (behind fresh changes) and every minute with jitter, store upkeep, bounded shutdown.
+// a full resync at start (behind fresh changes) and one every minute with jitter (of very many records a part each time), store upkeep, bounded shutdown.
 #pragma once
 #include "controller/loop.h"
 #include "controller/spawn.h"
@@ -34,6 +34,7 @@ struct manager_options {
     struct store *store;     // NULL (tests): no feed, resync or upkeep
     int worker_count;        // at most; 0 = 4; negative: none, manager_run_until_idle does the work (tests)
     int64_t resync_ms;       // 0 = 60,000, ±10 %
+    size_t resync_max;       // records of a kind that one resync looks at, the rest in their turn; 0 = 4,000. At the start: all
 };
 struct manager *manager_new(const struct manager_options *options);
 void manager_add(struct manager *manager, const struct reconciler *reconciler); // copied; before start

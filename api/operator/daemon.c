@@ -13,21 +13,25 @@
 
 // ---- status
 // -----------------------------------------------------------------------------------------------------------
-// {phase: count} of all live records of a kind.
-static json_t *count_phases(struct store *store, enum kind kind, size_t *ret_count, struct error *err)
+static void add_phase(void *arg, const char *phase, int64_t count)
 {
-    struct record_list list = {0};
-    if (store_list(store, kind, &list, NULL, err) < 0)
-        return NULL;
-    json_t *phases = json_object();
-    for (size_t i = 0; i < list.count; i++) {
-        const char *phase = list.items[i]->status.workspace.phase; // third member of every status
-        const char *word = phase ? phase : "unknown";
-        json_object_set_new(phases, word, json_integer(json_get_int(phases, word, 0) + 1));
-    }
-    *ret_count = list.count;
-    record_list_free(&list);
-    return phases;
+    json_object_set_new(arg, phase, json_integer((json_int_t)count));
+}
+
+// {phase: count} of all live records of a kind.
+static json_t *count_phases(struct store *store, enum kind kind, struct error *err)
+{
+    CLEANUP_JSON json_t *phases = json_object();
+    return store_count_phases(store, kind, add_phase, phases, err) < 0 ? NULL : TAKE_PTR(phases);
+}
+
+static json_int_t sum_of(const json_t *counts)
+{
+    const char *word;
+    json_t *count;
+    json_int_t sum = 0;
+    json_object_foreach((json_t *)counts, word, count) sum += json_integer_value(count);
+    return sum;
 }
 
 static json_t *store_to_json(struct store *store, struct error *err)
@@ -112,19 +116,17 @@ static json_t *take_integer(json_t *phases, const char *word)
 
 static int add_counts(struct store *store, json_t *status, struct error *err)
 {
-    size_t count;
-    json_t *sandboxes = count_phases(store, KIND_SANDBOX, &count, err);
-    CLEANUP_JSON json_t *approvals = sandboxes ? count_phases(store, KIND_APPROVAL, &count, err) : NULL;
-    CLEANUP_JSON json_t *exposures = approvals ? count_phases(store, KIND_EXPOSURE, &count, err) : NULL;
-    size_t exposure_count = count;
-    json_t *workspaces = exposures ? count_phases(store, KIND_WORKSPACE, &count, err) : NULL;
+    json_t *sandboxes = count_phases(store, KIND_SANDBOX, err);
+    CLEANUP_JSON json_t *approvals = sandboxes ? count_phases(store, KIND_APPROVAL, err) : NULL;
+    CLEANUP_JSON json_t *exposures = approvals ? count_phases(store, KIND_EXPOSURE, err) : NULL;
+    json_t *workspaces = exposures ? count_phases(store, KIND_WORKSPACE, err) : NULL;
     if (!workspaces) {
         json_decref(sandboxes);
         return -1;
     }
     json_object_set_new(status, "sandboxes", sandboxes);
     json_object_set_new(status, "approvalsPending", take_integer(approvals, "pending"));
-    json_object_set_new(status, "exposures", json_integer((json_int_t)exposure_count));
+    json_object_set_new(status, "exposures", json_integer(sum_of(exposures)));
     json_object_set_new(status, "workspaces", workspaces);
     return 0;
 }

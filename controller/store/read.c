@@ -106,21 +106,51 @@ int store_list_bound(struct store *store, enum kind kind, const char *to_uid, st
     return r;
 }
 
-static int each_uid(struct sql *sql, enum kind kind, void (*fn)(void *arg, const char *uid), void *arg, struct error *err)
+// stmt's rows: a text and a number. NULL: err is set already.
+static int each_row(struct sql *sql, sqlite3_stmt *stmt, void (*fn)(void *arg, const char *text, int64_t number), void *arg, struct error *err)
 {
-    sqlite3_stmt *stmt = sql_query(sql, SQL_LIST_UIDS, err, "t", kind_info(kind)->name);
     int row = stmt ? 1 : -1;
     while (row > 0 && (row = sql_next(sql, stmt, err)) > 0)
-        fn(arg, sql_text(stmt, 0));
+        fn(arg, sql_text(stmt, 0), sqlite3_column_int64(stmt, 1));
     return row;
 }
 
-int store_each_uid(struct store *store, enum kind kind, void (*fn)(void *arg, const char *uid), void *arg, struct error *err)
+struct uids {
+    void (*fn)(void *arg, const char *uid);
+    void *arg;
+    size_t count;
+    int64_t last; // id
+};
+
+static void take_uid(void *arg, const char *uid, int64_t id)
+{
+    struct uids *uids = arg;
+    uids->fn(uids->arg, uid);
+    uids->count++;
+    uids->last = id;
+}
+
+int store_each_uid(struct store *store, enum kind kind, size_t max, int64_t *at, void (*fn)(void *arg, const char *uid), void *arg,
+                   struct error *err)
+{
+    struct uids uids = {fn, arg, 0, 0};
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = each_row(sql, sql_query(sql, SQL_LIST_UIDS, err, "tii", kind_info(kind)->name, *at, (int64_t)max), take_uid, &uids, err);
+    readers_release(&store->readers, sql);
+    if (r == 0)
+        *at = uids.count < max ? 0 : uids.last;
+    return r;
+}
+
+int store_count_phases(struct store *store, enum kind kind, void (*fn)(void *arg, const char *phase, int64_t count), void *arg,
+                       struct error *err)
 {
     struct sql *sql = readers_take(&store->readers, err);
     if (!sql)
         return -1;
-    int r = each_uid(sql, kind, fn, arg, err);
+    int r = each_row(sql, sql_query(sql, SQL_COUNT_PHASES, err, "t", kind_info(kind)->name), fn, arg, err);
     readers_release(&store->readers, sql);
     return r;
 }

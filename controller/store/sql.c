@@ -83,6 +83,9 @@ static int configure(struct sql *sql, enum sql_mode mode, struct error *err)
     sqlite3_db_config(sql->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
     sqlite3_db_config(sql->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
     sqlite3_db_config(sql->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    // One plan for all values: else each statement that names a kind by a parameter is prepared anew whenever it is bound, because the
+    // partial indexes are of single kinds.
+    sqlite3_db_config(sql->db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
     sqlite3_limit(sql->db, SQLITE_LIMIT_ATTACHED, 0);
     int code = sqlite3_create_function(sql->db, "json_valid", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
                                        json_valid, NULL, NULL);

@@ -26,7 +26,11 @@ const char *const sql_texts[SQL_COUNT] = {
     [SQL_GET_NAME] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND name = ?2 AND removed_at IS NULL",
     [SQL_GET_UID] = "SELECT " RECORD_COLUMNS " FROM records WHERE uid = ?2 AND kind = ?1",
     [SQL_LIST] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL ORDER BY id",
-    [SQL_LIST_UIDS] = "SELECT uid FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL ORDER BY id",
+    [SQL_LIST_UIDS] = "SELECT uid, id FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL AND id > ?2 "
+                      "ORDER BY id LIMIT ?3",
+    // Phases are of the status text that was written last: nothing is made a record for it.
+    [SQL_COUNT_PHASES] = "SELECT coalesce(json_extract(status, '$.phase'), 'unknown') AS phase, count(*) FROM records "
+                         "INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL GROUP BY phase ORDER BY phase",
     [SQL_LIST_OF_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_workspace "
                               "WHERE workspace_uid = ?2 AND kind = ?1 AND removed_at IS NULL ORDER BY id",
     [SQL_LIST_OF_NO_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_unbound_sandboxes "
@@ -54,7 +58,8 @@ const char *const sql_texts[SQL_COUNT] = {
                                   "AND (created_by = ?2 OR substr(created_by, 1, length(?2) + 1) = ?2 || ':')",
     [SQL_REJECTED_APPROVAL_AT] = "SELECT uid FROM records INDEXED BY records_approvals WHERE kind = 'Approval' "
                                  "AND removed_at IS NULL AND decision = 'rejected' ORDER BY created_at DESC LIMIT 1 OFFSET ?1",
-    [SQL_LIST_PREFIX] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND uid >= ?2 AND uid < ?3 AND removed_at IS NULL "
+    // By the index of uids, not by that of kinds, which would read all of the kind.
+    [SQL_LIST_PREFIX] = "SELECT " RECORD_COLUMNS " FROM records WHERE +kind = ?1 AND uid >= ?2 AND uid < ?3 AND removed_at IS NULL "
                         "ORDER BY uid LIMIT 6",
     [SQL_VERSION_OF] = "SELECT resource_version FROM records WHERE uid = ?1",
     [SQL_REVISION] = "SELECT max(revision) FROM feed",

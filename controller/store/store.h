@@ -41,8 +41,13 @@ int store_list(struct store *store, enum kind kind, struct record_list *ret, int
 // Those of them that are bound to one record: Sandboxes to a workspace's uid, Sessions and Exposures to a sandbox's; NULL:
 // those that are bound to none. By index: costs what it finds, however many records there are.
 int store_list_bound(struct store *store, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err);
-// The uid of every live record, oldest first, for a caller that reads each one fresh later anyway. fn must not use the store.
-int store_each_uid(struct store *store, enum kind kind, void (*fn)(void *arg, const char *uid), void *arg, struct error *err);
+// The uids of at most max live records, oldest first, for a caller that reads each one fresh later anyway. *at is where to go on: 0
+// begins, and comes back when all were told. fn must not use the store.
+int store_each_uid(struct store *store, enum kind kind, size_t max, int64_t *at, void (*fn)(void *arg, const char *uid), void *arg,
+                   struct error *err);
+// How many live records are in which phase ("unknown": none yet), in the order of the words. fn must not use the store.
+int store_count_phases(struct store *store, enum kind kind, void (*fn)(void *arg, const char *phase, int64_t count), void *arg,
+                       struct error *err);
 int64_t store_revision(struct store *store);
 // What a reader sees has not changed as long as this has not: records by the revision, sandboxes' last activity by a count.
 struct store_version {

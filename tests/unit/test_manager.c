@@ -31,6 +31,7 @@ struct fixture {
     struct clock *clock;
     struct manager *manager;
     struct script script;
+    size_t resync_max; // 0: the usual
 };
 
 static void sleep_ms(long ms)
@@ -95,7 +96,7 @@ static int recover(void *arg, struct error *err)
 static struct manager *make_manager(struct fixture *it, int worker_count)
 {
     struct manager_options options = {
-        .clock = it->clock, .store = it->store ? it->store->store : NULL, .worker_count = worker_count};
+        .clock = it->clock, .store = it->store ? it->store->store : NULL, .worker_count = worker_count, .resync_max = it->resync_max};
     it->manager = manager_new(&options);
     manager_add(it->manager, &(struct reconciler){
                                  .name = "workspace",
@@ -436,6 +437,29 @@ static void everything_is_reconciled_at_the_start_and_once_a_minute(void **state
     assert_int_equal(it->script.runs, 10);
 }
 
+static void a_resync_of_many_records_takes_several_turns_and_leaves_none_out(void **state)
+{
+    struct fixture *it = *state;
+    struct text_list names = {0};
+    char name[16];
+    it->resync_max = 2;
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof(name), "w%d", i);
+        CLEANUP_RECORD struct record *record = store_fixture_create(it->store, store_fixture_workspace(name));
+        text_list_add(&names, record->meta.uid);
+    }
+    start(it, -1);
+    assert_int_equal(manager_run_until_idle(it->manager, 100), 5); // at the start all
+    it->script.seen[0] = '\0';
+    for (int i = 0; i < 3; i++) {
+        clock_advance(it->clock, 66001);
+        assert_int_equal(manager_run_until_idle(it->manager, 100), i < 2 ? 3 : 2); // the resync itself is a step
+    }
+    for (size_t i = 0; i < names.count; i++)
+        assert_non_null(strstr(it->script.seen, names.items[i]));
+    text_list_clear(&names);
+}
+
 static void an_idle_hour_with_200_settled_records_writes_nothing(void **state)
 {
     struct fixture *it = *state;
@@ -511,6 +535,7 @@ int main(void)
         ON(a_stored_record_is_reconciled_and_settles_without_a_hot_loop, set_up_store),
         ON(changes_of_other_kinds_are_mapped, set_up_store),
         ON(everything_is_reconciled_at_the_start_and_once_a_minute, set_up_store),
+        ON(a_resync_of_many_records_takes_several_turns_and_leaves_none_out, set_up_store),
         ON(an_idle_hour_with_200_settled_records_writes_nothing, set_up_store),
         ON(workers_follow_the_store, set_up_store),
     };

@@ -302,11 +302,57 @@ static void uids_are_those_of_live_records_oldest_first(void **state)
     CLEANUP_RECORD struct record *young = store_fixture_create(fixture, store_fixture_workspace("young"));
     assert_ok(store_fixture_delete(fixture->store, KIND_WORKSPACE, gone->meta.uid, &err));
     struct text_list uids = {0};
-    assert_ok(store_each_uid(fixture->store, KIND_WORKSPACE, take_uid, &uids, &err));
+    int64_t at = 0;
+    assert_ok(store_each_uid(fixture->store, KIND_WORKSPACE, 10, &at, take_uid, &uids, &err));
     assert_int_equal(uids.count, 2);
     assert_string_equal(uids.items[0], old->meta.uid);
     assert_string_equal(uids.items[1], young->meta.uid);
+    assert_int_equal(at, 0);
     text_list_clear(&uids);
+}
+
+static void uids_in_parts_are_all_of_them_and_then_begin_anew(void **state)
+{
+    struct store_fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct text_list all = {0}, part = {0};
+    int64_t at = 0, parts = 0;
+    for (const char *name = "abcde"; *name; name++)
+        record_free(store_fixture_create(fixture, store_fixture_workspace((char[2]){*name})));
+    do {
+        assert_ok(store_each_uid(fixture->store, KIND_WORKSPACE, 2, &at, take_uid, &all, &err));
+        parts++;
+    } while (at);
+    assert_int_equal(parts, 3);
+    assert_int_equal(all.count, 5); // a list has none twice
+    assert_ok(store_each_uid(fixture->store, KIND_WORKSPACE, 2, &at, take_uid, &part, &err));
+    assert_string_equal(part.items[0], all.items[0]);
+    text_list_clear(&all);
+    text_list_clear(&part);
+}
+
+static void add_phase(void *arg, const char *phase, int64_t count)
+{
+    char **text = arg;
+    char *old = *text;
+    *text = mem_format("%s%s=%lld ", old, phase, (long long)count);
+    free(old);
+}
+
+static void phases_are_counted_of_live_records_of_the_kind(void **state)
+{
+    struct store_fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    CLEANUP_FREE char *before = mem_strdup(""), *after = mem_strdup("");
+    CLEANUP_RECORD struct record *one = store_fixture_create(fixture, store_fixture_approval("/srv/one"));
+    CLEANUP_RECORD struct record *two = store_fixture_create(fixture, store_fixture_approval("/srv/two"));
+    record_free(store_fixture_create(fixture, store_fixture_workspace("w")));
+    assert_ok(store_count_phases(fixture->store, KIND_APPROVAL, add_phase, &before, &err));
+    assert_string_equal(before, "pending=2 ");
+    one->spec.approval.decision = APPROVAL_APPROVED;
+    assert_ok(store_fixture_write_spec(fixture->store, one, &err));
+    assert_ok(store_count_phases(fixture->store, KIND_APPROVAL, add_phase, &after, &err));
+    assert_string_equal(after, "approved=1 pending=1 ");
 }
 
 static void all_of_a_record_survives_a_restart(void **state)
@@ -376,6 +422,8 @@ int main(void)
         TEST(a_list_is_live_records_oldest_first_as_of_one_revision),
         TEST(a_list_of_bound_records_holds_only_live_ones_of_that_record),
         TEST(uids_are_those_of_live_records_oldest_first),
+        TEST(uids_in_parts_are_all_of_them_and_then_begin_anew),
+        TEST(phases_are_counted_of_live_records_of_the_kind),
         TEST(all_of_a_record_survives_a_restart),
         TEST(a_secret_is_in_no_image_and_goes_with_its_record),
     };
