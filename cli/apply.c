@@ -200,9 +200,9 @@ struct outcome {
     enum error_code code;
 };
 
-static int call(struct apply *apply, struct work *work, struct apply_item **items, struct outcome *outcome, struct error *err)
+static int call(struct apply *apply, const struct rest *rest, struct work *work, struct apply_item **items, struct outcome *outcome, struct error *err)
 {
-    if (rest_call_all(apply->rest, work->jobs, work->count, err) < 0)
+    if (rest_call_all(rest, work->jobs, work->count, err) < 0)
         return -1;
     for (size_t i = 0; i < work->count; i++) {
         if (work->jobs[i].err.code == ERROR_UNREACHABLE)
@@ -235,7 +235,9 @@ int apply_try(struct apply *apply, bool asks_all, struct error *err)
         items[work.count] = item;
         add_patch(&work, apply, item, true);
     }
-    if (call(apply, &work, items, &outcome, err) < 0)
+    struct rest silent = *apply->rest;
+    silent.warn = NULL; // of what the same input makes first the daemon knows nothing yet
+    if (call(apply, &silent, &work, items, &outcome, err) < 0)
         return -1;
     for (size_t i = 0; i < work.count; i++)
         items[i]->is_made = false; // only tried
@@ -254,7 +256,7 @@ static int do_rank(struct apply *apply, int rank, struct outcome *outcome, struc
         items[work.count] = item;
         add_patch(&work, apply, item, false);
     }
-    return call(apply, &work, items, outcome, err);
+    return call(apply, apply->rest, &work, items, outcome, err);
 }
 
 int apply_do(struct apply *apply, struct error *err)

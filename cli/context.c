@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "controller/base/memory.h"
 #include <string.h>
 
@@ -15,8 +16,10 @@ const struct rest *invocation_rest(struct invocation *in, struct error *err)
     const struct config *config = invocation_config(in, err);
     if (!config)
         return NULL;
-    if (!in->rest_client.socket_path)
+    if (!in->rest_client.socket_path) {
         rest_init(&in->rest_client, config->state_dir);
+        in->rest_client.warn = terminal_warn;
+    }
     return &in->rest_client;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define WIDTH_MAX 10000
+#define WARNING_MAX_BYTES 1024 // by which two are told apart
 
 static struct {
     enum colour_choice choice;
@@ -128,4 +129,16 @@ void terminal_confirm(const char *format, ...)
     va_start(args, format);
     say(stdout, format, args);
     va_end(args);
+}
+
+void terminal_warn(const char *text)
+{
+    static char last[WARNING_MAX_BYTES];
+    char now[WARNING_MAX_BYTES];
+    snprintf(now, sizeof(now), "%s", text);
+    if (terminal.is_quiet || strcmp(now, last) == 0)
+        return;
+    memcpy(last, now, sizeof(last));
+    CLEANUP_FREE char *printable = utf8_to_printable(text, strlen(text), true);
+    fprintf(stderr, "%swarning:%s %s\n", style_on(stderr, STYLE_WARN), style_off(stderr, STYLE_WARN), printable);
 }

@@ -46,3 +46,4 @@ enum style style_of_word(const char *word);
 // Lines for people that are not the result asked for; a newline is added, control characters are made visible.
 void terminal_note(const char *format, ...) __attribute__((format(printf, 1, 2)));    // on stderr
 void terminal_confirm(const char *format, ...) __attribute__((format(printf, 1, 2))); // on stdout
+void terminal_warn(const char *text); // "warning: TEXT" on stderr, once in a row however often it is told

@@ -1,7 +1,7 @@
 // The Exposure reconciler: one TCP port of a sandbox on an automatic port of every host IPv4 interface.
 #include "controller/base/memory.h"
 #include "controller/fault.h"
-#include "reconcilers/world.h"
+#include "reconcilers/exposure.h"
 #include <string.h>
 
 static void on_published(void *arg, int result, int host_port, const struct error *err)
@@ -123,20 +123,6 @@ static enum reconcile_verdict step_deleting(struct world *world, struct record *
     return store_transact(world->store, finalize, exposure, err) < 0 ? RECONCILE_FAILED : RECONCILE_DONE;
 }
 
-static int bind_in_tx(struct store_tx *tx, void *arg, struct error *err)
-{
-    struct record *exposure = arg;
-    CLEANUP_RECORD struct record *sandbox = NULL;
-    const char *name = exposure->spec.exposure.sandbox_ref;
-    if (tx_get(tx, KIND_SANDBOX, name, &sandbox, NULL) < 0 || sandbox->meta.deletion_at.ms) {
-        record_set_condition(exposure, CONDITION_REF_NOT_FOUND, CONDITION_TRUE, tx_now(tx), "SandboxNotFound", "there is no live sandbox named %s", name);
-        return tx_write_status(tx, exposure, err);
-    }
-    record_drop_condition(exposure, CONDITION_REF_NOT_FOUND);
-    mem_replace(&exposure->status.exposure.sandbox_uid, sandbox->meta.uid);
-    return tx_write_status(tx, exposure, err);
-}
-
 static int delete_in_tx(struct store_tx *tx, void *arg, struct error *err)
 {
     return tx_delete(tx, &ACTOR_CONTROLLER, KIND_EXPOSURE, arg, err);
@@ -155,6 +141,7 @@ static enum reconcile_verdict step_live(struct world *world, struct record *expo
 
 static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
 {
+    (void)outcome;
     struct world *world = arg;
     CLEANUP_RECORD struct record *exposure = NULL, *sandbox = NULL;
     if (world_get(world, KIND_EXPOSURE, uid, &exposure, err) < 0)
@@ -164,23 +151,23 @@ static enum reconcile_verdict reconcile(void *arg, const char *uid, struct recon
         return RECONCILE_DONE;
     }
     if (!exposure->status.exposure.sandbox_uid && !exposure->meta.deletion_at.ms &&
-        store_transact(world->store, bind_in_tx, exposure, err) < 0)
+        exposure_bind(world, exposure, err) == RECONCILE_FAILED)
         return RECONCILE_FAILED;
     const char *sandbox_uid = exposure->status.exposure.sandbox_uid;
     if (sandbox_uid && world_get(world, KIND_SANDBOX, sandbox_uid, &sandbox, err) < 0)
         return RECONCILE_FAILED;
     if (exposure->meta.deletion_at.ms)
         return step_deleting(world, exposure, sandbox, err);
-    if (!sandbox) {
-        outcome->after_ms = 5000; // a name that may come
-        return RECONCILE_AFTER;
-    }
+    if (!sandbox)
+        return RECONCILE_DONE; // what it waits for requeues it
     return step_live(world, exposure, sandbox, err);
 }
 
 static void map_change(void *arg, struct manager *manager, const struct store_change *change)
 {
     struct world *world = arg;
+    if (change->kind == KIND_EXPOSURE && change->type == STORE_DELETED)
+        world_enqueue_bound(world, manager, KIND_EXPOSURE, NULL); // it may have been in the way of those that wait
     if (change->kind != KIND_SANDBOX)
         return;
     world_enqueue_bound(world, manager, KIND_EXPOSURE, change->uid);

@@ -11,6 +11,9 @@ int tx_take_host_workspace(struct store_tx *tx, const struct store_actor *actor,
 int tx_make_host_workspace(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,
                            const struct record_meta *wanted, struct record **ret, struct error *err);
 void meta_take_wanted(struct record_meta *to, const struct record_meta *wanted); // copies name, labels, annotations, finalizers, owners, managedFields
+// ERROR_STATE where a sandbox holds a direct workspace that overlaps with this direct one: two live mounts of one tree would race each
+// other's path checks.
+int tx_check_overlap(struct store_tx *tx, const struct record *workspace, struct error *err);
 // The pending Approval of path and mode with the same identity, or *ret = NULL. A pending one whose directory was replaced is
 // deleted: its question no longer exists.
 int tx_find_pending(struct store_tx *tx, const struct host_path *path, enum workspace_mode mode, struct record **ret, struct error *err);

@@ -38,6 +38,7 @@ int effects_running(const struct world *world); // driver or lane calls under wa
 #define REJECTION_STANDS_MS 10000      // a rule's rejection is the answer for so long; then the same approval is asked for again
 // And of the operator's side.
 #define LIMIT_APPROVAL_RULES 256
+#define LIMIT_WAITING_EXPOSURES 256 // for sandboxes that are not there yet
 
 #define PRINCIPAL_MCP "mcp" // the untrusted caller; where the endpoint asks who somebody is: "mcp:token:NAME", "mcp:oauth:SUBJECT"
 bool principal_is_untrusted(const char *principal); // all of these
@@ -47,6 +48,7 @@ struct sandbox_request {
     const char *principal;      // "mcp", "mcp:token:laptop", "operator:uid=0"
     const char *manager;        // field manager
     const char *workspace_id;   // uid; or
+    const char *workspace_name; // a name, the operator's: where there is no such workspace yet the sandbox is made and waits for it; or
     const char *workspace_path; // a host path; or neither: a new managed workspace
     const char *workspace_mode; // "managed", "clone", "direct" or NULL (clone with a path, else the workspace's own)
     const char *name;           // NULL = derived
@@ -72,8 +74,14 @@ void request_destroy(struct world *world, const char *principal, const char *san
 void request_expose(struct world *world, const char *principal, const char *sandbox_uid, int64_t port, record_request_fn done, void *arg);
 // The same with name, labels, annotations, finalizers and managedFields of its own; one that is there already is
 // ERROR_EXISTS. is_dry_run: everything is checked, nothing is kept.
-void request_expose_as(struct world *world, const char *principal, const char *manager, const char *sandbox_uid, int64_t port,
-                       const struct record_meta *wanted, bool is_dry_run, record_request_fn done, void *arg);
+// sandbox_uid NULL: the sandbox of that name; where there is none yet the exposure is made and waits for it.
+struct expose_request {
+    const char *principal, *manager, *sandbox_uid, *sandbox_name;
+    int64_t port;
+    const struct record_meta *wanted; // NULL = none
+    bool is_dry_run;
+};
+void request_expose_as(struct world *world, const struct expose_request *request, record_request_fn done, void *arg);
 // Operator only: decides; approving makes (or revives) the host Workspace in the same transaction. decision "approved"/"rejected".
 // shown_resource_version 0 = not checked. Identity changed since asked → ERROR_CONFLICT.
 void request_decision(struct world *world, const char *principal, const char *manager, const char *approval, const char *decision,

@@ -1,18 +1,17 @@
 // A caller asks for a sandbox: everything that could race is settled in one transaction.
 #include "controller/base/buffer.h"
-#include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "controller/hash.h"
 #include "reconcilers/exposes.h"
 #include "reconcilers/host_workspace.h"
-#include "reconcilers/world.h"
+#include "reconcilers/sandbox.h"
 #include <stdio.h>
 #include <string.h>
 
 
 struct ask {
     struct world *world;
-    char *principal, *manager, *workspace_id, *path;
+    char *principal, *manager, *workspace_id, *workspace_name, *path;
     struct record *wanted; // the new Sandbox: name, labels, annotations and spec; its workspace is found first
     bool has_mode;
     enum workspace_mode mode;
@@ -32,6 +31,7 @@ static void ask_free(struct ask *ask)
     free(ask->principal);
     free(ask->manager);
     free(ask->workspace_id);
+    free(ask->workspace_name);
     free(ask->path);
     record_free(ask->wanted);
     free(ask->digest);
@@ -164,9 +164,25 @@ static int make_managed(struct store_tx *tx, const struct store_actor *actor, st
     return 0;
 }
 
-// *ret stays NULL when ask->record answers already (approval needed).
+// It may have come since the request was read.
+static int find_named(struct store_tx *tx, struct ask *ask, struct error *err)
+{
+    CLEANUP_RECORD struct record *workspace = NULL;
+    struct error why = ERROR_INIT;
+    if (!ask->workspace_name)
+        return 0;
+    if (tx_get(tx, KIND_WORKSPACE, ask->workspace_name, &workspace, &why) == 0)
+        mem_replace(&ask->workspace_id, workspace->meta.uid);
+    else if (why.code != ERROR_NOT_FOUND)
+        return error_copy(err, &why);
+    return 0;
+}
+
+// *ret stays NULL when ask->record answers already (approval needed), and where the sandbox waits for one of a name.
 static int take_workspace(struct store_tx *tx, struct ask *ask, const struct store_actor *actor, struct record **ret, struct error *err)
 {
+    if (ask->workspace_name && !ask->workspace_id)
+        return 0;
     if (ask->workspace_id)
         return take_by_id(tx, ask, ret, err);
     if (!ask->path)
@@ -176,39 +192,18 @@ static int take_workspace(struct store_tx *tx, struct ask *ask, const struct sto
     return *ret ? 0 : ask_approval(tx, ask, actor, err);
 }
 
-// ---- overlap: two live direct mounts of one tree would race each other's path checks ------------------------------------
-static int check_overlap(struct store_tx *tx, const struct record *workspace, struct error *err)
-{
-    if (workspace->spec.workspace.mode != WORKSPACE_DIRECT)
-        return 0;
-    struct record_list all = {0};
-    if (tx_list_of_path(tx, KIND_WORKSPACE, WORKSPACE_DIRECT, NULL, &all, err) < 0)
-        return -1;
-    const char *path = workspace->spec.workspace.path;
-    int r = 0;
-    for (size_t i = 0; i < all.count && r == 0; i++) {
-        const struct record *other = all.items[i];
-        CLEANUP_RECORD struct record *holder = NULL;
-        if (strcmp(other->meta.uid, workspace->meta.uid) == 0)
-            continue;
-        bool is_overlapping = fs_is_below(path, other->spec.workspace.path) || fs_is_below(other->spec.workspace.path, path);
-        if (!is_overlapping || tx_find_holder(tx, other->meta.uid, &holder, err) < 0 || !holder)
-            continue;
-        r = error_set(err, ERROR_STATE, "destroy that sandbox first, or use workspace_mode clone", "the directory overlaps with %s, which the sandbox %s has mounted",
-                      other->spec.workspace.path, holder->meta.uid);
-    }
-    record_list_free(&all);
-    return r;
-}
-
+// workspace NULL: there is none of the name yet.
 static int make_sandbox(struct store_tx *tx, struct ask *ask, const struct store_actor *actor, const struct record *workspace, struct error *err)
 {
     CLEANUP_RECORD struct record *sandbox = record_copy(ask->wanted);
-    mem_replace(&sandbox->spec.sandbox.workspace_ref, workspace->meta.name);
-    sandbox->status.sandbox.workspace_uid = mem_strdup(workspace->meta.uid);
+    mem_replace(&sandbox->spec.sandbox.workspace_ref, workspace ? workspace->meta.name : ask->workspace_name);
+    sandbox->status.sandbox.workspace_uid = workspace ? mem_strdup(workspace->meta.uid) : NULL;
     text_list_add(&sandbox->meta.finalizers, FINALIZER_RUNTIME);
     text_map_set(&sandbox->meta.annotations, ANNOTATION_REQUEST, ask->digest);
-    record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, tx_now(tx), "Accepted", "the request is stored");
+    if (workspace)
+        record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, tx_now(tx), "Accepted", "the request is stored");
+    else
+        sandbox_set_waiting(sandbox, tx_now(tx));
     if (tx_create(tx, actor, sandbox, err) < 0)
         return -1;
     ask->outcome = SANDBOX_CREATED;
@@ -223,19 +218,21 @@ static int ask_in_tx(struct store_tx *tx, void *arg, struct error *err)
     struct ask *ask = arg;
     struct store_actor actor = {ask->principal, ask->manager};
     CLEANUP_RECORD struct record *workspace = NULL, *holder = NULL;
+    if (find_named(tx, ask, err) < 0)
+        return -1;
     if (!ask->workspace_id && !ask->path && (count_and_join(tx, ask, err) < 0 || ask->record))
         return ask->record ? 0 : -1;
     if (take_workspace(tx, ask, &actor, &workspace, err) < 0)
         return -1;
     if (!workspace)
-        return 0;
+        return ask->record ? 0 : make_sandbox(tx, ask, &actor, NULL, err);
     if (tx_find_holder(tx, workspace->meta.uid, &holder, err) < 0)
         return -1;
     if (holder)
         return answer_holder(ask, holder, err);
     if ((ask->workspace_id || ask->path) && (count_and_join(tx, ask, err) < 0 || ask->record))
         return ask->record ? 0 : -1;
-    if (check_overlap(tx, workspace, err) < 0)
+    if (tx_check_overlap(tx, workspace, err) < 0)
         return -1;
     return make_sandbox(tx, ask, &actor, workspace, err);
 }
@@ -284,6 +281,8 @@ static char *make_digest(const struct sandbox_request *request)
     struct buffer all = BUFFER_INIT(SIZE_MAX / 2); // admission bounded its parts
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         buffer_format(&all, "%s%s", i ? "|" : "", texts[i] ? texts[i] : "");
+    if (request->workspace_name) // another request than one that names nothing
+        buffer_format(&all, "|for %s", request->workspace_name);
     if (request->memory_bytes || request->cpus_milli || request->session)
         buffer_format(&all, "|%lld|%lld|%d", (long long)request->memory_bytes, (long long)request->cpus_milli, request->session);
     const struct record_meta *wanted = request->wanted;
@@ -334,7 +333,8 @@ void request_sandbox(struct world *world, const struct sandbox_request *request,
     struct ask *ask = mem_alloc(sizeof(*ask));
     *ask = (struct ask){
         .world = world, .principal = mem_strdup(request->principal), .manager = mem_strdup(request->manager),
-        .workspace_id = mem_strdup_or_null(request->workspace_id), .path = mem_strdup_or_null(request->workspace_path),
+        .workspace_id = mem_strdup_or_null(request->workspace_id),
+        .workspace_name = mem_strdup_or_null(request->workspace_name), .path = mem_strdup_or_null(request->workspace_path),
         .wanted = make_wanted(request), .digest = make_digest(request),
         .is_untrusted = principal_is_untrusted(request->principal), .is_dry_run = request->is_dry_run, .done = done, .arg = arg,
     };

@@ -25,36 +25,6 @@ enum reconcile_verdict sandbox_fail(struct world *world, struct record *sandbox,
     return RECONCILE_DONE; // the write requeues it: the next step removes the runtime
 }
 
-// ---- binding ----------------------------------------------------------------------------------------------------
-struct bind {
-    struct record *sandbox;
-    const char *reason; // why it could not be bound; NULL = bound
-};
-
-static int bind_in_tx(struct store_tx *tx, void *arg, struct error *err)
-{
-    struct bind *bind = arg;
-    struct record *sandbox = bind->sandbox;
-    CLEANUP_RECORD struct record *workspace = NULL, *holder = NULL;
-    struct error why = ERROR_INIT;
-    if (tx_get(tx, KIND_WORKSPACE, sandbox->spec.sandbox.workspace_ref, &workspace, &why) < 0) {
-        record_set_condition(sandbox, CONDITION_REF_NOT_FOUND, CONDITION_TRUE, tx_now(tx), "WorkspaceNotFound",
-                             "there is no workspace named %s", sandbox->spec.sandbox.workspace_ref);
-        return tx_write_status(tx, sandbox, err);
-    }
-    if (tx_find_holder(tx, workspace->meta.uid, &holder, err) < 0)
-        return -1;
-    if (holder || workspace->meta.deletion_at.ms) {
-        record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, tx_now(tx), holder ? "WorkspaceInUse" : "WorkspaceDeleting",
-                             holder ? "the workspace is held by the sandbox %s" : "the workspace %s is being deleted",
-                             holder ? holder->meta.name : workspace->meta.name);
-        return tx_write_status(tx, sandbox, err);
-    }
-    record_drop_condition(sandbox, CONDITION_REF_NOT_FOUND);
-    mem_replace(&sandbox->status.sandbox.workspace_uid, workspace->meta.uid);
-    return tx_write_status(tx, sandbox, err);
-}
-
 // ---- creating ----------------------------------------------------------------------------------------------------
 static char *workspace_root_for(const struct world *world, const struct record *sandbox, const struct record *workspace)
 {
@@ -187,13 +157,10 @@ static enum reconcile_verdict step_session(struct world *world, struct record *s
 static enum reconcile_verdict step_live(struct world *world, struct record *sandbox, struct reconcile_outcome *outcome, struct error *err)
 {
     if (!sandbox->status.sandbox.workspace_uid) {
-        struct bind bind = {.sandbox = sandbox};
-        if (store_transact(world->store, bind_in_tx, &bind, err) < 0)
+        if (sandbox_bind(world, sandbox, err) == RECONCILE_FAILED)
             return RECONCILE_FAILED;
-        if (!sandbox->status.sandbox.workspace_uid) {
-            outcome->after_ms = 5000;
-            return RECONCILE_AFTER;
-        }
+        if (!sandbox->status.sandbox.workspace_uid)
+            return RECONCILE_DONE; // what it waits for requeues it
     }
     CLEANUP_FREE char *death = effects_death(world->reconcilers->effects, sandbox->meta.uid);
     if (death)
@@ -262,6 +229,8 @@ static void map_change(void *arg, struct manager *manager, const struct store_ch
         world_enqueue_bound(world, manager, KIND_SANDBOX, NULL); // it may be the one they wait for
         return;
     }
+    if (change->kind == KIND_SANDBOX && change->type == STORE_DELETED)
+        world_enqueue_bound(world, manager, KIND_SANDBOX, NULL); // it may have been in the way of those that wait
     if (change->kind != KIND_SESSION && change->kind != KIND_EXPOSURE)
         return;
     CLEANUP_RECORD struct record *record = NULL;

@@ -1,4 +1,4 @@
-// The Sandbox reconciler's parts: sandbox.c decides the step, sandbox_runtime.c speaks to the driver,
+// The Sandbox reconciler's parts: sandbox.c decides the step, sandbox_bind.c waits for a workspace, sandbox_runtime.c speaks to the driver,
 // sandbox_retry.c decides about another attempt, sandbox_end.c removes, sandbox_expiry.c decides about idleness.
 #pragma once
 #include "controller/base/cleanup.h"
@@ -11,6 +11,12 @@ struct sandbox_facts { // an owned copy of struct driver_facts
 
 enum reconcile_verdict sandbox_write(struct world *world, struct record *sandbox, struct error *err);
 enum reconcile_verdict sandbox_fail(struct world *world, struct record *sandbox, const char *reason, const char *message, struct error *err);
+
+// sandbox_bind.c
+// What a sandbox says whose spec names a workspace that is not there yet.
+void sandbox_set_waiting(struct record *sandbox, struct wall_time now);
+// Binds it to the workspace that its spec names, in one transaction, or writes down what it waits for: status.workspaceUid says which.
+enum reconcile_verdict sandbox_bind(struct world *world, struct record *sandbox, struct error *err);
 
 // sandbox_runtime.c
 // Calls the driver; the effect's end requeues the sandbox.

@@ -15,6 +15,7 @@
 void http_answered_clear(struct http_answered *answer)
 {
     free(answer->content_type);
+    free(answer->warnings);
     free(answer->body);
     *answer = (struct http_answered){0};
 }
@@ -156,7 +157,7 @@ static int receive(int fd, struct answer_reader *reader, bool head_only, struct 
 static struct http_answered take_answer(struct answer_reader *reader)
 {
     size_t len = reader->body.len;
-    struct http_answered answer = {reader->status, TAKE_PTR(reader->content_type), NULL, len};
+    struct http_answered answer = {reader->status, TAKE_PTR(reader->content_type), TAKE_PTR(reader->warnings), NULL, len};
     answer.body = buffer_take_string(&reader->body);
     return answer;
 }

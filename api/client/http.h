@@ -31,6 +31,7 @@ struct http_ask {
 struct http_answered {
     int status;
     char *content_type; // NULL if not stated
+    char *warnings;     // its Warning headers, joined by ", "; NULL if there are none
     char *body;         // NUL-terminated
     size_t body_len;
 };
@@ -67,7 +68,7 @@ struct answer_reader {
     struct buffer body;
     size_t left;        // bytes of the body or chunk
     int status;
-    char *content_type;
+    char *content_type, *warnings;
     bool must_close; // the peer will not answer again on this connection
     bool may_upgrade; // 101 is the answer: what comes behind its head is in body
 };

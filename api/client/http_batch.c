@@ -55,7 +55,7 @@ static void fail(struct batch *batch, struct lane *lane, const struct error *err
 static void finish(struct batch *batch, struct lane *lane)
 {
     size_t len = lane->reader.body.len;
-    CLEANUP(http_answered_clear) struct http_answered answer = {lane->reader.status, TAKE_PTR(lane->reader.content_type), NULL, len};
+    CLEANUP(http_answered_clear) struct http_answered answer = {lane->reader.status, TAKE_PTR(lane->reader.content_type), TAKE_PTR(lane->reader.warnings), NULL, len};
     answer.body = buffer_take_string(&lane->reader.body);
     if (lane->reader.must_close)
         disconnect(lane);

@@ -14,7 +14,8 @@ void answer_reader_clear(struct answer_reader *reader)
     buffer_free(&reader->line);
     buffer_free(&reader->body);
     free(reader->content_type);
-    reader->content_type = NULL;
+    free(reader->warnings);
+    reader->content_type = reader->warnings = NULL;
 }
 
 static int refuse(struct error *err, const char *why)
@@ -72,6 +73,9 @@ static int take_header(struct answer_reader *reader, const char *line, size_t le
     } else if (name_len == 12 && strncasecmp(line, "Content-Type", 12) == 0) {
         free(reader->content_type);
         reader->content_type = mem_strndup(value, value_len);
+    } else if (name_len == 7 && strncasecmp(line, "Warning", 7) == 0) { // bounded by the head
+        CLEANUP_FREE char *before = TAKE_PTR(reader->warnings);
+        reader->warnings = mem_format("%s%s%.*s", before ? before : "", before ? ", " : "", (int)value_len, value);
     } else if (name_len == 10 && strncasecmp(line, "Connection", 10) == 0) {
         reader->must_close |= value_len == 5 && strncasecmp(value, "close", 5) == 0;
     }

@@ -71,10 +71,12 @@ static struct http_ask ask_of(const struct rest *rest, const struct rest_ask *as
                              .content_type = !sends_body ? NULL : ask->content_type ? ask->content_type : "application/json"};
 }
 
-static int take_answer(const struct http_answered *answer, json_t **ret, int *ret_status, json_t **ret_causes, struct error *err)
+static int take_answer(const struct rest *rest, const struct http_answered *answer, json_t **ret, int *ret_status, json_t **ret_causes, struct error *err)
 {
     CLEANUP_JSON json_t *json = NULL;
     struct error ignored = ERROR_INIT;
+    if (answer->warnings && rest->warn)
+        rest_read_warnings(answer->warnings, rest->warn);
     bool is_json = answer->body_len && json_parse_with_nul(answer->body, answer->body_len, &json, &ignored) == 0;
     if (answer->status >= 300)
         return take_failure(answer->status, json, ret_causes, err);
@@ -95,7 +97,7 @@ int rest_call(const struct rest *rest, const struct rest_ask *ask, json_t **ret,
     const struct http_ask http = ask_of(rest, ask, body, headers);
     if (http_exchange(&(struct http_target){.socket_path = rest->socket_path}, &http, &answer, err) < 0)
         return -1;
-    return take_answer(&answer, ret, ret_status, ret_causes, err);
+    return take_answer(rest, &answer, ret, ret_status, ret_causes, err);
 }
 
 // ---- many calls -----------------------------------------------------------------------------------------------------
@@ -125,7 +127,7 @@ static void take_job(void *arg, size_t i, struct http_answered *answer, const st
     if (!answer)
         error_copy(&job->err, failure);
     else
-        take_answer(answer, &job->answer, &job->status, &job->causes, &job->err);
+        take_answer(calling->rest, answer, &job->answer, &job->status, &job->causes, &job->err);
 }
 
 int rest_call_all(const struct rest *rest, struct rest_job *jobs, size_t count, struct error *err)

@@ -12,6 +12,7 @@
 struct rest {
     char *socket_path;
     int timeout_ms; // 0 = REST_TIMEOUT_MS
+    void (*warn)(const char *text); // told each warning (299) that comes with an answer, good or bad; NULL = nobody
 };
 void rest_init(struct rest *rest, const char *state_dir);
 void rest_clear(struct rest *rest);
@@ -45,5 +46,7 @@ int rest_open_stream(const struct rest *rest, const char *path, const json_t *bo
 
 // "/apis/…/sandboxes" or "/apis/…/sandboxes/NAME". The caller owns it.
 char *rest_path(const struct kind_info *info, const char *name);
+// Tells each warning of a Warning header's value (299 - "TEXT", …) to warn; what is not of that form is left out.
+void rest_read_warnings(const char *header, void (*warn)(const char *text));
 // Turns a Status object (or any other failure body) into err. Always -1.
 int rest_status_to_error(int http_status, const json_t *status, struct error *err);

@@ -26,6 +26,13 @@ static bool offers(const struct api_group *group, const char *resource, const ch
     return false;
 }
 
+// Of an object's parts there is one by itself, its status, and that is only read.
+static bool is_status_read(const char *group, const char *resource, const char *part, const char *verb)
+{
+    return group && strcmp(group, API_GROUP) == 0 && resource && strcmp(resource, "*") != 0 && strcmp(part, "status") == 0 && verb &&
+           strcmp(verb, "get") == 0;
+}
+
 // attributes: spec.resourceAttributes.
 static bool is_offered(const json_t *attributes)
 {
@@ -34,7 +41,7 @@ static bool is_offered(const json_t *attributes)
                *part = json_get_text(attributes, "subresource");
     size_t count;
     const struct api_group *groups = discovery_groups(&count);
-    if (part && *part)
+    if (part && *part && !is_status_read(group, resource, part, verb))
         return false;
     for (size_t i = 0; i < count; i++)
         if (((group && strcmp(group, "*") == 0) || strcmp(groups[i].name, group ? group : "") == 0) &&

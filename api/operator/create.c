@@ -14,7 +14,7 @@ struct create {
     struct call *call;
     struct record *wanted; // as the body has it; after a transaction as it is stored
     char *ref_uid;         // of what the spec refers to; NULL = nothing
-    bool is_dangling;      // a dry run that refers to what is not there yet
+    char *ref_name;        // of what it refers to and is not there yet: the object waits for it
     json_t *causes;
 };
 
@@ -22,6 +22,7 @@ static void create_free(struct create *create)
 {
     record_free(create->wanted);
     free(create->ref_uid);
+    free(create->ref_name);
     json_decref(create->causes);
     free(create);
 }
@@ -33,8 +34,20 @@ static void fail(struct create *create, const struct error *err)
     create_free(create);
 }
 
+// The reference's target may have come since, which the record tells.
+static void warn_of_waiting(struct create *create, const struct record *record)
+{
+    if (!create->ref_name)
+        return;
+    bool is_sandbox = record->kind == KIND_SANDBOX;
+    if (!(is_sandbox ? record->status.sandbox.workspace_uid : record->status.exposure.sandbox_uid))
+        operator_warn(create->call, "there is no %s named %s yet; the %s waits for it", is_sandbox ? "workspace" : "sandbox",
+                      create->ref_name, kind_info(record->kind)->singular);
+}
+
 static void finish(struct create *create, int status, struct record *record)
 {
+    warn_of_waiting(create, record);
     operator_answer_record(create->call, status, record);
     record_free(record);
     create_free(create);
@@ -44,16 +57,7 @@ static void finish(struct create *create, int status, struct record *record)
 // ----------------------------------------------------------------
 static const char *finalizer_of(const struct record *record)
 {
-    switch (record->kind) {
-    case KIND_WORKSPACE:
-        return record->spec.workspace.mode == WORKSPACE_MANAGED ? FINALIZER_TRASH : NULL;
-    case KIND_SANDBOX:
-        return FINALIZER_RUNTIME;
-    case KIND_EXPOSURE:
-        return FINALIZER_MAPPING;
-    default:
-        return NULL;
-    }
+    return record->kind == KIND_WORKSPACE && record->spec.workspace.mode == WORKSPACE_MANAGED ? FINALIZER_TRASH : NULL;
 }
 
 static int create_in_tx(struct store_tx *tx, void *arg, struct error *err)
@@ -148,14 +152,11 @@ static void create_sandbox(struct create *create)
 {
     const struct call *call = create->call;
     const struct sandbox_spec *spec = &create->wanted->spec.sandbox;
-    if (create->is_dangling) {
-        submit(create);
-        return;
-    }
     const struct sandbox_request request = {
         .principal = call->principal,
         .manager = call->manager,
         .workspace_id = create->ref_uid,
+        .workspace_name = create->ref_name,
         .name = create->wanted->meta.name,
         .template_name = spec->template_name,
         .driver = spec->driver,
@@ -171,11 +172,16 @@ static void create_sandbox(struct create *create)
 static void create_exposure(struct create *create)
 {
     const struct call *call = create->call;
-    if (create->is_dangling)
-        submit(create);
-    else
-        request_expose_as(call->world, call->principal, call->manager, create->ref_uid,
-                          create->wanted->spec.exposure.port, &create->wanted->meta, call->is_dry_run, on_record, create);
+    const struct expose_request request = {
+        .principal = call->principal,
+        .manager = call->manager,
+        .sandbox_uid = create->ref_uid,
+        .sandbox_name = create->ref_name,
+        .port = create->wanted->spec.exposure.port,
+        .wanted = &create->wanted->meta,
+        .is_dry_run = call->is_dry_run,
+    };
+    request_expose_as(call->world, &request, on_record, create);
 }
 
 static void refuse_approval(struct create *create)
@@ -212,8 +218,8 @@ static const struct creator {
 
 // ---- reading
 // --------------------------------------------------------------------------------------------------------------------
-// The body with what its reference means: the uid it was written as becomes the name, a missing one stands as
-// a name until the request has made what it refers to.
+// The body with what its reference means: the uid it was written as becomes the name, an absent one stands as
+// a name until the request has made what it refers to. *ret_missing: what is named and not there (yet).
 static json_t *settle_ref(struct create *create, const struct creator *creator, const char **ret_missing)
 {
     json_t *body = json_deep_copy(create->call->body), *spec = json_object_get(body, "spec");
@@ -238,18 +244,6 @@ static json_t *settle_ref(struct create *create, const struct creator *creator, 
     return body;
 }
 
-// What is not there: an error, but in a dry run it may be made before the real thing comes.
-static void note_missing(struct create *create, const struct creator *creator, const char *missing)
-{
-    CLEANUP_FREE char *field = mem_format("spec.%s", creator->ref_field);
-    const char *what = kind_info(creator->ref_kind)->singular;
-    create->is_dangling = create->call->is_dry_run;
-    if (create->is_dangling)
-        operator_warn(create->call, "%s: there is no %s '%s' yet", field, what, missing);
-    else
-        body_add_cause(create->causes, field, CAUSE_INVALID, "there is no %s '%s'", what, missing);
-}
-
 static int read_wanted(struct create *create, const char *name, struct error *err)
 {
     const struct creator *creator = &creators[create->wanted->kind];
@@ -262,8 +256,7 @@ static int read_wanted(struct create *create, const char *name, struct error *er
     if (create->wanted->meta.resource_version)
         body_add_cause(create->causes, "metadata.resourceVersion", CAUSE_FORBIDDEN,
                        "may not be specified for an object that is not there yet");
-    if (missing && record_check_name(missing, NULL) == 0)
-        note_missing(create, creator, missing);
+    mem_replace(&create->ref_name, missing); // of the right form: else it is among the causes
     return fields_causes_to_error(create->causes, err);
 }
 

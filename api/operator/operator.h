@@ -25,7 +25,7 @@
 //                                      deletionTimestamp), or a Status of success if it is gone at once
 //   DELETE /PLURAL                     all that labelSelector and fieldSelector fit (at most 1,000); what the policy refuses is named
 //   GET    /PLURAL/NAME/status         the object; nobody writes status here
-// All writes: ?dryRun=All (everything is checked and nothing kept; a reference to what is not there yet is a warning);
+// All writes: ?dryRun=All (everything is checked and nothing kept);
 // &fieldManager=M (else the User-Agent's program); &fieldValidation=Strict (the default here), Warn (header Warning) or Ignore.
 // metadata.managedFields says who set what, as Kubernetes has it. Bodies may be application/yaml where objects are written.
 // Creating a Sandbox or Exposure goes through the same admission as MCP's (request_*), so races are settled in one place.

@@ -42,8 +42,11 @@ static void keep(struct list_cache *cache, enum kind kind, struct store_version 
 static json_t *render_all(struct world *world, const struct record_list *list, json_t *(*render)(struct world *world, const struct record *record))
 {
     json_t *items = json_array();
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(items, render(world, list->items[i]));
+    for (size_t i = 0; i < list->count; i++) {
+        json_t *item = render(world, list->items[i]);
+        if (item)
+            json_array_append_new(items, item);
+    }
     return items;
 }
 

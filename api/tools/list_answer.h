@@ -3,5 +3,5 @@
 #pragma once
 #include "api/tools/tools.h"
 
-// Answers with {KEY: [every live record of the kind, rendered]}.
+// Answers with {KEY: [every live record of the kind, rendered]}; render gives NULL for one to leave out.
 void tool_answer_list(struct tool_call *call, enum kind kind, const char *key, json_t *(*render)(struct world *world, const struct record *record));

@@ -237,7 +237,7 @@ static void several_errors_are_all_named_and_nothing_is_stored(void **state)
     CLEANUP_JSON json_t *status =
         POST(KINDS "/sandboxes",
              "{\"metadata\": {\"name\": \"Bad_Name\"}, \"spec\": {\"memory\": \"1\", \"session\": \"none\","
-             "\"workspaceRef\": \"nowhere\"}}",
+             "\"workspaceRef\": \"No_Name\"}}",
              422);
     assert_status(status, "Invalid", "metadata.name");
     assert_true(has_cause(status, "metadata.name") && has_cause(status, "spec.memory") &&

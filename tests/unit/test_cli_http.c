@@ -42,6 +42,37 @@ static void a_body_is_the_same_in_whatever_pieces_it_comes(void **state)
     assert_body("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, "ok");
 }
 
+static char told[256];
+
+static void note_warning(const char *text)
+{
+    size_t len = strlen(told);
+    snprintf(told + len, sizeof(told) - len, "<%s>", text);
+}
+
+static const char *warnings_of(const char *header)
+{
+    told[0] = '\0';
+    rest_read_warnings(header, note_warning);
+    return told;
+}
+
+static void warnings_are_read_and_what_is_malformed_is_left_out(void **state)
+{
+    (void)state;
+    assert_string_equal(warnings_of("299 - \"one\""), "<one>");
+    assert_string_equal(warnings_of("299 - \"say \\\"x, y\\\"\", 299 - \"two\""), "<say \"x, y\"><two>");
+    assert_string_equal(warnings_of("199 - \"old\", 299 host \"two\" \"Mon, 30 Nov 2026\", 299 - \"three\""), "<two><three>");
+    const char *const bad[] = {"", "299", "299 -", "299 - one", "299 - \"one", "299 - \"one\\", "299 - \"\"", ", ,", "\""};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_string_equal(warnings_of(bad[i]), "");
+    static const char answer[] = "HTTP/1.1 200 OK\r\nwarning: 299 - \"a\"\r\nContent-Length: 0\r\nWarning: 299 - \"b\"\r\n\r\n";
+    CLEANUP(answer_reader_clear) struct answer_reader reader;
+    struct error err = ERROR_INIT;
+    assert_ok(read_in_pieces(answer, strlen(answer), 3, true, &reader, &err));
+    assert_string_equal(warnings_of(reader.warnings), "<a><b>");
+}
+
 static void assert_refused(const char *answer, enum error_code code)
 {
     for (size_t piece = 1; piece <= strlen(answer); piece += 3) {
@@ -213,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_body_is_the_same_in_whatever_pieces_it_comes),
+        cmocka_unit_test(warnings_are_read_and_what_is_malformed_is_left_out),
         cmocka_unit_test(an_answer_that_is_not_http_or_has_two_meanings_is_refused),
         cmocka_unit_test(an_answer_that_ends_in_the_middle_is_not_taken_for_whole),
         cmocka_unit_test(an_endless_head_is_refused),

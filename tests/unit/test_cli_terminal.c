@@ -111,6 +111,26 @@ static void notes_and_confirmations_are_not_said_when_it_is_to_be_quiet(void **s
     terminal_choose(NULL, false);
 }
 
+static void warn_twice(void *arg)
+{
+    terminal_warn(arg);
+    terminal_warn(arg);
+}
+
+static void a_warning_is_told_once_in_a_row_and_not_when_it_is_to_be_quiet(void **state)
+{
+    (void)state;
+    terminal_choose(NULL, true);
+    CLEANUP_FREE char *quiet = captured(stderr, warn_twice, "a\033b");
+    assert_string_equal(quiet, "");
+    terminal_choose("always", false);
+    CLEANUP_FREE char *coloured = captured(stderr, warn_twice, "a\033b");
+    assert_string_equal(coloured, "\033[33mwarning:\033[0m a\\u001bb\n");
+    terminal_choose(NULL, false);
+    CLEANUP_FREE char *plain = captured(stderr, warn_twice, "another");
+    assert_string_equal(plain, "warning: another\n");
+}
+
 static void the_width_of_what_is_no_terminal_is_not_known(void **state)
 {
     FILE *file = tmpfile();
@@ -128,6 +148,7 @@ int main(void)
         cmocka_unit_test(a_style_prints_nothing_where_there_are_no_colours),
         cmocka_unit_test(a_table_has_the_same_words_with_colours_and_without),
         cmocka_unit_test(notes_and_confirmations_are_not_said_when_it_is_to_be_quiet),
+        cmocka_unit_test(a_warning_is_told_once_in_a_row_and_not_when_it_is_to_be_quiet),
         cmocka_unit_test(the_width_of_what_is_no_terminal_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

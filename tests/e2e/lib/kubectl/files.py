@@ -44,6 +44,23 @@ def kustomized_input_is_applied_compared_and_deleted():
 
 
 @test
+def a_sandbox_that_kustomize_puts_before_its_workspace_waits_for_it():
+    for each in each_promised():
+        name = name_for(each, "late")
+        write(each, "late/kustomization.yaml", "resources: [objects.yaml]\n")
+        write(each, "late/objects.yaml", manifest(name, kind="Exposure", spec=f"sandboxRef: {name}, port: 80") + "---\n"
+              + manifest(name, kind="Sandbox", spec=f"workspaceRef: {name}") + "---\n" + manifest(name))
+        warnings = rf"Warning: there is no sandbox named {name} yet; the exposure waits for it\n"
+        warnings += rf"Warning: there is no workspace named {name} yet; the sandbox waits for it\n"
+        equal(len(each.run("apply", "-k", "late", errors=warnings).splitlines()), 3, f"{each}: all of it at the first try")
+        each.run("wait", "--for=jsonpath={.status.phase}=published", f"exposure/{name}", "--timeout=60s")
+        says(each.run("describe", "sandbox", name), "running", f"{each}: describe")
+        equal(each.run("diff", "-k", "late"), "", f"{each}: nothing differs")
+        each.run("delete", "sandbox", name)
+        each.run("delete", "workspace", name)
+
+
+@test
 def a_directory_is_applied_and_its_objects_are_labelled():
     for each in each_promised():
         name = name_for(each, "dir")

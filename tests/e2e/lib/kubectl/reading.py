@@ -171,6 +171,9 @@ def auth_can_i_answers():
         equal(each.run("auth", "can-i", "delete", "workspaces", "-A").strip(), "yes", f"{each}: -A")
         equal(each.run("auth", "can-i", "get", "/livez").strip(), "yes", f"{each}: a path")
         equal(each.run("auth", "can-i", "get", "sandboxes", errors=note).strip(), "yes", f"{each}")
+        equal(each.run("auth", "can-i", "get", "sandboxes", "--subresource=status", errors=note).strip(), "yes", f"{each}: status")
+        for question in (["patch", "sandboxes", "--subresource=status"], ["get", "sandboxes", "--subresource=scale"]):
+            check(each.run("auth", "can-i", *question, code=1, errors=note).startswith("no"), f"{each}: {question}")
         check(each.run("auth", "can-i", "create", "sessions", code=1, errors=note).startswith("no"), f"{each}: sessions are not made")
         check("sandboxes.chat2shell.dev" in each.run("auth", "can-i", "--list"), f"{each}: --list")
 
