@@ -1,4 +1,5 @@
 #include "api/tools/list_answer.h"
+#include "controller/base/memory.h"
 #include <string.h>
 
 void list_cache_init(struct list_cache *cache)
@@ -50,6 +51,23 @@ static json_t *render_all(struct world *world, const struct record_list *list, j
     return items;
 }
 
+// The result is within the tool's schema, which has no place for it; its words and _meta have.
+static void tell_left_out(json_t *result, size_t left_out)
+{
+    CLEANUP_FREE char *text = mem_format("%zu more are left out: told are those in use, then the newest. Who has the id of another can use it all the same.", left_out);
+    json_array_append_new(json_object_get(result, "content"), json_pack("{s:s, s:s}", "type", "text", "text", text));
+    json_object_set_new(result, "_meta", json_pack("{s:I}", LIST_META_LEFT_OUT, (json_int_t)left_out));
+}
+
+static json_t *result_of(struct world *world, const struct record_list *list, size_t left_out, const char *key,
+                         json_t *(*render)(struct world *world, const struct record *record))
+{
+    json_t *result = tool_result(json_pack("{s:o}", key, render_all(world, list, render)));
+    if (left_out)
+        tell_left_out(result, left_out);
+    return result;
+}
+
 void tool_answer_list(struct tool_call *call, enum kind kind, const char *key, json_t *(*render)(struct world *world, const struct record *record))
 {
     struct list_cache *cache = &call->gate->lists;
@@ -61,11 +79,12 @@ void tool_answer_list(struct tool_call *call, enum kind kind, const char *key, j
         return;
     }
     struct error error = ERROR_INIT;
-    if (store_list(call->world->store, kind, &list, NULL, &error) < 0) {
+    size_t left_out;
+    if (store_list_foremost(call->world->store, kind, LIST_MAX_RECORDS, &list, &left_out, &error) < 0) {
         tool_fail(call, &error);
         return;
     }
-    CLEANUP_JSON json_t *result = tool_result(json_pack("{s:o}", key, render_all(call->world, &list, render)));
+    CLEANUP_JSON json_t *result = result_of(call->world, &list, left_out, key, render);
     record_list_free(&list);
     CLEANUP_FREE char *bytes = json_to_text(result);
     text = shared_text_new(bytes, strlen(bytes));

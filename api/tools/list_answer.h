@@ -3,5 +3,8 @@
 #pragma once
 #include "api/tools/tools.h"
 
-// Answers with {KEY: [every live record of the kind, rendered]}; render gives NULL for one to leave out.
+#define LIST_MAX_RECORDS 1000 // of one answer: those in use first, then the newest; how many are left out is told
+#define LIST_META_LEFT_OUT "dev.chat2shell/leftOut"
+
+// Answers with {KEY: [every live record of the kind, rendered]}, oldest first; render gives NULL for one that is not told of.
 void tool_answer_list(struct tool_call *call, enum kind kind, const char *key, json_t *(*render)(struct world *world, const struct record *record));

@@ -96,6 +96,29 @@ int store_list(struct store *store, enum kind kind, struct record_list *ret, int
     return r;
 }
 
+int store_list_foremost(struct store *store, enum kind kind, size_t max, struct record_list *ret, size_t *ret_left_out, struct error *err)
+{
+    const char *name = kind_info(kind)->name;
+    struct record_list list = {0};
+    int64_t count = 0;
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    int r = sql_run(sql, SQL_BEGIN_READ, err, "");
+    if (r == 0) {
+        r = sql_number(sql, SQL_COUNT_OF_KIND, &count, err, "t", name);
+        if (r == 0)
+            r = rows_list(store, sql, sql_query(sql, SQL_LIST_FOREMOST, err, "ti", name, (int64_t)max), &list, err);
+        sql_run(sql, SQL_COMMIT, NULL, "");
+    }
+    readers_release(&store->readers, sql);
+    if (r < 0)
+        return -1;
+    *ret = list;
+    *ret_left_out = (size_t)count - list.count;
+    return 0;
+}
+
 int store_list_bound(struct store *store, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err)
 {
     struct sql *sql = readers_take(&store->readers, err);

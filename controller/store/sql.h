@@ -11,6 +11,7 @@ enum sql_statement {
     SQL_GET_NAME,
     SQL_GET_UID,
     SQL_LIST,
+    SQL_LIST_FOREMOST,
     SQL_LIST_UIDS,
     SQL_COUNT_PHASES,
     SQL_LIST_OF_WORKSPACE,

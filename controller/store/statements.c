@@ -26,6 +26,9 @@ const char *const sql_texts[SQL_COUNT] = {
     [SQL_GET_NAME] = "SELECT " RECORD_COLUMNS " FROM records WHERE kind = ?1 AND name = ?2 AND removed_at IS NULL",
     [SQL_GET_UID] = "SELECT " RECORD_COLUMNS " FROM records WHERE uid = ?2 AND kind = ?1",
     [SQL_LIST] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL ORDER BY id",
+    [SQL_LIST_FOREMOST] = "SELECT * FROM (SELECT " RECORD_COLUMNS ", id FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL "
+                          "ORDER BY deletion_at IS NOT NULL OR coalesce(json_extract(status, '$.phase'), '') IN ('retained', 'failed'), id DESC LIMIT ?2) "
+                          "ORDER BY id",
     [SQL_LIST_UIDS] = "SELECT uid, id FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL AND id > ?2 "
                       "ORDER BY id LIMIT ?3",
     // Phases are of the status text that was written last: nothing is made a record for it.

@@ -38,7 +38,10 @@ int store_get_uid(struct store *store, enum kind kind, const char *uid, struct r
 int store_resolve(struct store *store, enum kind kind, const char *text, struct record **ret, struct error *err);
 // All live records, oldest first, as of one revision.
 int store_list(struct store *store, enum kind kind, struct record_list *ret, int64_t *ret_revision, struct error *err);
-// Those of them that are bound to one record: Sandboxes to a workspace's uid, Sessions and Exposures to a sandbox's; NULL:
+// At most max of them, oldest first: those in use before those that failed, are kept only or go, and of each the newest. *ret_left_out is
+// how many there are beside them.
+int store_list_foremost(struct store *store, enum kind kind, size_t max, struct record_list *ret, size_t *ret_left_out, struct error *err);
+// Those of all that are bound to one record: Sandboxes to a workspace's uid, Sessions and Exposures to a sandbox's; NULL:
 // those that are bound to none. By index: costs what it finds, however many records there are.
 int store_list_bound(struct store *store, enum kind kind, const char *to_uid, struct record_list *ret, struct error *err);
 // The uids of at most max live records, oldest first, for a caller that reads each one fresh later anyway. *at is where to go on: 0

@@ -623,6 +623,37 @@ static void lists_conform_and_skip_what_is_destroyed(void **state)
     free(uid);
 }
 
+static int make_many_in_tx(struct store_tx *tx, void *arg, struct error *err)
+{
+    for (size_t i = 0; i < *(const size_t *)arg; i++) {
+        CLEANUP_RECORD struct record *workspace = record_new(KIND_WORKSPACE);
+        record_set_condition(workspace, CONDITION_RETAINED, CONDITION_TRUE, tx_now(tx), "NoSandbox", "kept");
+        if (tx_create(tx, ACTOR, workspace, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void a_list_of_very_many_tells_of_those_in_use_and_how_many_are_left_out(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    free(make_running()); // its workspace is the oldest
+    CLEANUP_RECORD struct record *in_use = only_record(KIND_WORKSPACE);
+    size_t more = 1007;
+    assert_ok(store_transact(f.store, make_many_in_tx, &more, &err));
+    json_t *result = call("workspace_list", NULL);
+    const json_t *texts = json_object_get(result, "content");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(result, "_meta"), "dev.chat2shell/leftOut")), 8);
+    assert_int_equal(json_array_size(texts), 2);
+    assert_non_null(strstr(text_at(json_array_get(texts, 1), "text"), "8 more are left out"));
+    json_t *list = take_structured("workspace_list", result);
+    const json_t *workspaces = json_object_get(list, "workspaces");
+    assert_int_equal(json_array_size(workspaces), 1000);
+    assert_string_equal(text_at(json_array_get(workspaces, 0), "id"), in_use->meta.uid);
+    json_decref(list);
+}
+
 static void expose_waits_for_the_mapping(void **state)
 {
     (void)state;
@@ -943,6 +974,7 @@ int main(void)
         TEST(a_caller_that_hangs_up_ends_its_wait_and_not_the_work),
         TEST(stop_answers_callers_that_wait_for_a_sandbox),
         TEST(lists_conform_and_skip_what_is_destroyed),
+        TEST(a_list_of_very_many_tells_of_those_in_use_and_how_many_are_left_out),
         TEST(expose_waits_for_the_mapping),
         TEST(an_exposure_that_takes_too_long_says_to_repeat),
         TEST(forwarded_calls_pass_their_arguments_and_results),

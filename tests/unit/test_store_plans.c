@@ -12,6 +12,7 @@ static const struct allowed {
 } allowed[] = {
     {SQL_COUNT_PENDING_APPROVALS, "records", "a partial index that holds the pending ones only, 100 at most, and all of them are asked for"},
     {SQL_LIST, "records", "all of a kind is what is asked for"},
+    {SQL_LIST_FOREMOST, "records", "which are foremost is of all; only those that are told are parsed"},
     {SQL_COUNT_PHASES, "records", "all of a kind is what is asked for"},
     {SQL_COUNT_OF_KIND, "records", "all of a kind is what is asked for, and no row is read"},
     {SQL_ACTIVITY_ALL, "r", "at the start, all sandboxes"},
