@@ -40,6 +40,18 @@ static int check_failed(const json_t *sandbox, struct error *err)
     return error_hint(err, "to end it: chat2shell delete sandbox %s", object_name(sandbox));
 }
 
+// Who had set what in the old one, so that the next apply of its manifest does not meet a stranger.
+static int keep_owners(const struct rest *rest, const json_t *sandbox, const json_t *made, struct error *err)
+{
+    json_t *owners = json_object_get(json_object_get(sandbox, "metadata"), "managedFields");
+    CLEANUP_FREE char *path = rest_path(kind_info(KIND_SANDBOX), object_uid(made));
+    CLEANUP_JSON json_t *body = json_pack("{s:{s:O}}", "metadata", "managedFields", owners ? owners : json_null());
+    const struct rest_ask ask = {.method = "PATCH", .path = path, .content_type = "application/merge-patch+json", .body = body};
+    if (!json_array_size(owners) || rest_call(rest, &ask, NULL, NULL, NULL, err) == 0)
+        return 0;
+    return error_context(err, "%s is made again, but who owns its fields is not kept", object_name(made));
+}
+
 static int replace(const struct rest *rest, const json_t *sandbox, int timeout_s, json_t **ret, struct error *err)
 {
     const struct kind_info *info = kind_info(KIND_SANDBOX);
@@ -53,6 +65,8 @@ static int replace(const struct rest *rest, const json_t *sandbox, int timeout_s
         fprintf(stderr, "The failed sandbox is gone. Its manifest, for chat2shell apply -f -:\n%s\n", text);
         return error_context(err, "cannot make %s again", object_name(sandbox));
     }
+    if (keep_owners(rest, sandbox, made, err) < 0)
+        return -1;
     return wait_until_ready(rest, info, object_uid(made), timeout_s, ret, err);
 }
 
@@ -75,5 +89,5 @@ static const struct example examples[] = {{"chat2shell recreate dev", "after a r
 static const struct option_row options[] = {OPTION_TIMEOUT, OPTION_OUTPUT(outputs, "how to print the new one")};
 const struct command command_recreate = {
     .name = "recreate", .synopsis = "SANDBOX", .summary = "Replace a failed sandbox on the same workspace", .min_arguments = 1, .max_arguments = 1, .run = run,
-    .details = "A private clone starts anew from its checkout: it ended with the sandbox that failed.", COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
+    .details = "A private clone starts anew from its checkout: it ended with the sandbox that failed, and so do its exposures: apply them again.", COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
 };
