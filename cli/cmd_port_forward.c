@@ -1,7 +1,7 @@
 // port-forward: listeners here, each connection carried into the sandbox by a thread of its own (forward.c). Ends with Ctrl-C, or
 // when the sandbox does.
 #include "api/client/watch.h"
-#include "cli/command.h"
+#include "cli/objects.h"
 #include "cli/forward.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
@@ -193,9 +193,8 @@ static void *run_watch(void *arg)
 
 static int find_sandbox(const struct invocation *in, const struct rest *rest, struct error *err)
 {
-    CLEANUP_FREE char *path = rest_path(kind_info(KIND_SANDBOX), in->arguments[0]);
     CLEANUP_JSON json_t *sandbox = NULL;
-    if (rest_get(rest, path, &sandbox, err) < 0)
+    if (object_get(rest, kind_info(KIND_SANDBOX), in->arguments[0], &sandbox, err) < 0)
         return -1;
     const char *name = json_get_text(json_object_get(sandbox, "metadata"), "name");
     const char *phase = json_get_text(json_object_get(sandbox, "status"), "phase");

@@ -141,7 +141,8 @@ const char *problems_nearest(const char *word, const char *const *known, size_t 
         if (known_len > NEAREST_MAX_BYTES)
             continue;
         size_t distance = edit_distance(word, len, known[i], known_len);
-        bool is_alike = 2 * distance <= len && distance < known_len; // `foo` is no misspelt `top`
+        // `gte` is a misspelt `get`, `foo` is no misspelt `top`
+        bool is_alike = distance < len && distance < known_len && (2 * distance <= len || word[0] == known[i][0]);
         if (distance < best_distance && is_alike) {
             best_distance = distance;
             best = known[i];
