@@ -135,7 +135,7 @@ def what_is_waited_for_comes_or_goes():
 @test
 def every_kind_is_explained_and_described():
     for each in each_promised():
-        for kind in ("workspaces", "sandboxes", "sessions", "approvals", "exposures", "events", "namespaces"):
+        for kind in ("workspaces", "sandboxes", "sessions", "approvals", "approvalrules", "exposures", "events", "namespaces"):
             says(each.run("explain", kind, "--recursive"), "FIELD", f"{each}: explain {kind}")
         says(each.run("explain", "sandboxes", "--output=plaintext-openapiv2"), "spec", f"{each}: from OpenAPI v2")
         says(each.run("describe", "sessions"), "Kind:", f"{each}: describe sessions")

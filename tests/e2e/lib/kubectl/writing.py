@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from c2s import test  # noqa: E402
-from rig import check, each_promised, equal, until  # noqa: E402
+from rig import check, each_promised, equal, rig, until  # noqa: E402
 
 PATCHED = "workspace.chat2shell.dev/{} patched"
 
@@ -201,3 +201,26 @@ def prune_deletes_what_the_files_name_no_more():
         says(out, "pruned", f"{each}: prune")
         until("it is gone", lambda: each.run("get", "workspace", "-l", f"set={name}", "-o", "name") == f"workspace.chat2shell.dev/{name}-a\n")
         each.run("delete", "workspace", f"{name}-a")
+
+
+@test
+def an_approval_rule_is_written_by_every_command():
+    for each in each_promised():
+        name = name_for(each, "rule")
+        text = manifest(name, "team: a", kind="ApprovalRule", spec=f'decision: rejected, paths: ["{rig().daemon.allowed}/{name}"]')
+        says(each.run("apply", "-f", "-", stdin=text), "created", f"{each}: apply")
+        says(each.run("apply", "-f", "-", stdin=text), "unchanged", f"{each}: again")
+        says(each.run("wait", "--for=condition=Ready", f"rule/{name}", "--timeout=20s"), "condition met", f"{each}: wait")
+        more = text.replace("decision:", "maxCount: 3, decision:")
+        says(each.run("diff", "-f", "-", stdin=more, code=1), "+  maxCount: 3", f"{each}: diff")
+        says(each.run("apply", "-f", "-", stdin=more), "configured", f"{each}: a field more")
+        each.run("patch", "rule", name, "--type=merge", "-p", '{"spec": {"reason": "no"}}')
+        each.run("patch", "rule", name, "--type=json", "-p", '[{"op": "add", "path": "/spec/modes/-", "value": "direct"}]')
+        each.run("patch", "rule", name, "--type=merge", "-p", '{"spec": {"decision": "approved"}}', code=1, errors=r".*spec\.decision.*immutable.*")
+        each.run("label", "rule", name, "tier=web")
+        each.run("annotate", "rule", name, "example.com/a=b")
+        made = each.json("get", "rule", name)
+        equal([made["spec"][key] for key in ("maxCount", "reason", "modes")], [3, "no", ["clone", "direct"]], f"{each}: spec")
+        says(each.run("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text), "serverside-applied", f"{each}: of the server")
+        says(each.run("describe", "rule", name), "tier=web", f"{each}: describe")
+        says(each.run("delete", "rule", name), "deleted", f"{each}: delete")
