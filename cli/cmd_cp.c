@@ -16,6 +16,7 @@
 
 #define EXIT_INTERRUPTED 130
 #define EXIT_PARTLY 1
+#define EXIT_LEFT 141 // nobody read on: we did not
 
 struct copy {
     struct invocation *in;
@@ -57,7 +58,8 @@ static int conclude(struct copy *copy, struct inside *inside, const char *sandbo
         return error_copy(err, own);
     }
     bool is_ours = r < 0 && own->code != ERROR_STATE; // STATE: it took no more, and says itself why
-    if (is_ours && !(own->code == ERROR_INVALID && (waited < 0 || exit_code)))
+    bool has_failed = waited < 0 || (exit_code && exit_code != EXIT_LEFT);
+    if (is_ours && !(own->code == ERROR_INVALID && has_failed))
         return error_copy(err, own);
     if (waited < 0)
         return error_copy(err, &its);
@@ -187,9 +189,8 @@ static int run_extract(struct copy *copy, const struct extract *extract, const c
         return -1;
     struct tar_reader *reader = tar_reader_new(inside_read, &inside);
     int r = extract_run(extract, reader, &own);
-    char rest[4096]; // what fills tar's last record
-    for (int i = 0; r == 0 && i < 64 && inside_read(&inside, rest, sizeof(rest), NULL) > 0; i++)
-        ;
+    if (r == 0)
+        r = inside_drain(&inside, &own);
     tar_reader_free(reader);
     return conclude(copy, &inside, copy->from.sandbox, r, &own, err);
 }

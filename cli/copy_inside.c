@@ -12,6 +12,8 @@
 
 #define PIPE_BYTES (1024 * 1024)
 #define LEAVING_S 2
+#define ENDING_US 10000000 // for it to end when all is read
+#define DRAINED_MAX_BYTES (256 * 1024)
 
 // ---- its side, in threads -------------------------------------------------------------------------------------------------
 static void *run_program(void *arg)
@@ -19,7 +21,7 @@ static void *run_program(void *arg)
     struct inside *inside = arg;
     bool is_input = inside->stream == INSIDE_INPUT;
     const struct exec_stream stream = {.sandbox = inside->sandbox, .argv = inside->argv, .input_fd = is_input ? inside->its_fd : -1,
-                                       .output_fd = is_input ? inside->words_fds[1] : inside->its_fd, .error_fd = inside->words_fds[1]};
+                                       .output_fd = is_input ? inside->words_fds[1] : inside->its_fd, .error_fd = inside->words_fds[1], .ends_with_reader = !is_input};
     inside->result = exec_stream_run(inside->rest, &stream, &inside->exit_code, &inside->error);
     // A thread of exec_stream may still read: it and we are told, and the number is not given to somebody else.
     if (is_input)
@@ -110,6 +112,27 @@ ssize_t inside_read(void *arg, void *to, size_t len, struct error *err)
         if (errno != EAGAIN && errno != EINTR)
             return error_errno(err, errno, NULL, "cannot read what the sandbox sends");
     }
+}
+
+int inside_drain(struct inside *inside, struct error *err)
+{
+    struct pollfd polls[] = {{.fd = inside->fd, .events = POLLIN}, {.fd = inside->signal_fd, .events = POLLIN}};
+    int64_t until_us = boot_time_us() + ENDING_US, left_us;
+    char bytes[4096];
+    size_t drained = 0;
+    while (drained < DRAINED_MAX_BYTES && (left_us = until_us - boot_time_us()) > 0) {
+        if (poll(polls, ARRAY_LEN(polls), (int)(left_us / 1000) + 1) < 0)
+            continue;
+        inside->is_interrupted = polls[1].revents != 0;
+        if (inside->is_interrupted)
+            return error_set(err, ERROR_CANCELLED, NULL, "interrupted: all was copied, but tar had not ended in the sandbox %s", inside->sandbox);
+        ssize_t n = read(inside->fd, bytes, sizeof(bytes));
+        if (n == 0)
+            return 0;
+        drained += n > 0 ? (size_t)n : 0;
+    }
+    error_set(err, ERROR_TIMEOUT, NULL, "the archive has ended, but tar goes on in the sandbox %s; it is ended now", inside->sandbox);
+    return error_hint(err, "what was copied is whole; look what tar is there: chat2shell exec %s -- sh -c 'command -v tar'", inside->sandbox);
 }
 
 int inside_write(void *arg, const void *bytes, size_t len, struct error *err)

@@ -30,8 +30,10 @@ struct inside {
 int inside_start(struct inside *inside, const struct rest *rest, const char *sandbox, const char *const *argv, enum inside_stream stream,
                  struct error *err);
 ssize_t inside_read(void *inside, void *to, size_t len, struct error *err);
+// Reads away what is left of its output until it ends. ERROR_TIMEOUT: it goes on for more than ten seconds, or prints much.
+int inside_drain(struct inside *inside, struct error *err);
 int inside_write(void *inside, const void *bytes, size_t len, struct error *err); // ERROR_STATE: it takes no more
-// Closes our end and waits for it (after an interruption: two seconds). -1 if it could not be run, or not to its end; else its exit
+// Closes our end and waits for it (after an interruption: two seconds). One whose output is read here is ended by that. -1 if it could not be run, or not to its end; else its exit
 // code is in *ret. Its words are in inside->words.
 int inside_wait(struct inside *inside, int *ret_exit_code, struct error *err);
 void inside_clear(struct inside *inside);

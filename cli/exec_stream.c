@@ -210,6 +210,8 @@ static int take_frames(struct session *session, struct error *err)
 static int receive(struct session *session, struct error *err)
 {
     size_t room = session->in.max - session->in.len;
+    if (!room) // held back until now: there is a whole frame in it
+        return take_frames(session, err);
     ssize_t n = recv(session->fd, buffer_reserve(&session->in, room), room, MSG_DONTWAIT);
     if (n > 0)
         session->in.len += (size_t)n;
@@ -286,10 +288,14 @@ static void want(struct session *session, struct pollfd polls[POLLED])
     polls[SIGNALS] = (struct pollfd){session->signal_fd, POLLIN, 0};
     for (int i = 0; i < 2; i++)
         polls[OUTPUT + i] = (struct pollfd){outlet_is_waiting(&session->outlets[i]) ? session->outlets[i].fd : -1, POLLOUT, 0};
+    if (session->ask->ends_with_reader && polls[OUTPUT].fd < 0)
+        polls[OUTPUT] = (struct pollfd){session->outlets[0].fd, 0, 0}; // its reader's end is told unasked
 }
 
 static int step(struct session *session, const struct pollfd polls[POLLED], struct error *err)
 {
+    if (session->ask->ends_with_reader && (polls[OUTPUT].revents & POLLERR))
+        session->outlets[0].is_closed = true;
     for (int i = 0; i < 2; i++)
         if (polls[OUTPUT + i].revents && outlet_push(&session->outlets[i], err) < 0)
             return -1;

@@ -13,6 +13,7 @@ struct exec_stream {
     int output_fd, error_fd;    // byte-exact
     int64_t output_max_bytes;   // on output_fd; 0 = any number. Beyond: ERROR_TOO_LARGE
     bool forwards_signals;      // INT, TERM, HUP and QUIT that reach this process go to the program
+    bool ends_with_reader;      // when nobody reads the pipe output_fd any more, at once; else with the next byte
     bool has_terminal;          // it gets a terminal inside, and input_fd, a terminal here, is raw meanwhile
 };
 // Blocks until the program has ended and its streams are drained. While it runs, signals that are forwarded do not end this

@@ -187,21 +187,32 @@ void operator_stream_fail(struct operator_stream *stream, const struct error *er
 }
 
 // ---- receiving ------------------------------------------------------------------------------------------------------
-// False: what came is not our protocol.
-static bool take_frames(struct operator_stream *stream)
+// What came is not our protocol: the client hears so, and its owner that it is gone.
+static void break_off(struct operator_stream *stream, struct error *err)
+{
+    void (*gone)(void *) = stream->events.gone;
+    void *arg = stream->events.arg;
+    error_context(err, "the client sent what cannot be understood");
+    operator_stream_fail(stream, err);
+    gone(arg);
+}
+
+static void take_frames(struct operator_stream *stream)
 {
     size_t at = 0, size;
     struct frame frame;
+    struct error err = ERROR_INIT;
     int r = 1;
     while (!stream->is_dead && !stream->is_paused && stream->events.frame &&
-           (r = frame_read(stream->in.data + at, stream->in.len - at, &frame, &size, NULL)) > 0) {
+           (r = frame_read(stream->in.data + at, stream->in.len - at, &frame, &size, &err)) > 0) {
         stream->events.frame(stream->events.arg, &frame);
         at += size;
     }
     buffer_consume(&stream->in, at);
     if (!stream->in.len && stream->in.cap > 4096)
         buffer_free(&stream->in);
-    return r >= 0;
+    if (r < 0)
+        break_off(stream, &err);
 }
 
 // False: the client has gone.
@@ -215,7 +226,8 @@ static bool receive(struct operator_stream *stream)
         stream->in.len += (size_t)n;
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
         return false;
-    return take_frames(stream);
+    take_frames(stream);
+    return true;
 }
 
 static void tell_drained(struct operator_stream *stream)
@@ -227,18 +239,17 @@ static void tell_drained(struct operator_stream *stream)
         stream->events.drained(stream->events.arg);
 }
 
-// What may be told: each step may have been the end.
+// What may be told: each step may have been the end. False: the client has gone.
 static bool serve_owner(struct operator_stream *stream, uint32_t events)
 {
-    bool is_good = true;
     if (events & EPOLLOUT)
         tell_drained(stream);
     if (stream->has_rest) {
         stream->has_rest = false;
-        is_good = take_frames(stream);
+        take_frames(stream);
     }
-    bool listens = is_good && !stream->is_dead && !stream->is_paused && stream->events.frame;
-    return listens && (events & ~(uint32_t)EPOLLOUT) ? receive(stream) : is_good;
+    bool listens = !stream->is_dead && !stream->is_paused && stream->events.frame;
+    return listens && (events & ~(uint32_t)EPOLLOUT) ? receive(stream) : true;
 }
 
 static bool serve(struct operator_stream *stream, uint32_t events)

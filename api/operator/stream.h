@@ -12,8 +12,8 @@ struct operator_stream;
 struct operator_stream_events {
     void (*frame)(void *arg, const struct frame *frame);
     void (*drained)(void *arg); // it was full, and may be written to again; NULL allowed
-    // The client has gone, broke the protocol or takes nothing, or the server stops. Once, and nothing else afterwards: the
-    // stream is no more.
+    // The client has gone, broke the protocol (it is told so by FAILED) or takes nothing, or the server stops. Once, and nothing
+    // else afterwards: the stream is the owner's no more.
     void (*gone)(void *arg);
     void *arg;
 };

@@ -17,7 +17,7 @@ struct run {
     struct tar_reader *reader;
     struct place place;
     struct made_directory *directories;
-    size_t directory_count, directory_room;
+    size_t directory_count, directory_room, directory_bytes;
     int64_t entries;
 };
 
@@ -100,6 +100,10 @@ static int remember_directory(struct run *run, const struct tar_entry *entry, co
 {
     if (run->directory_count >= EXTRACT_DIRECTORIES_MAX)
         return error_set(err, ERROR_LIMIT, "copy parts of it", "there are more than %d directories", EXTRACT_DIRECTORIES_MAX);
+    size_t most = run->how->max_directory_bytes ? run->how->max_directory_bytes : EXTRACT_DIRECTORY_BYTES_MAX;
+    run->directory_bytes += strlen(path);
+    if (run->directory_bytes > most)
+        return error_set(err, ERROR_LIMIT, "copy parts of it", "the paths of its directories have more than %zu MiB together", most / 1024 / 1024);
     if (run->directory_count == run->directory_room) {
         run->directory_room = run->directory_room ? run->directory_room * 2 : 64;
         run->directories = mem_realloc_array(run->directories, run->directory_room, sizeof(*run->directories));

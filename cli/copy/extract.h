@@ -6,6 +6,7 @@
 
 #define EXTRACT_ENTRIES_MAX 2000000
 #define EXTRACT_DIRECTORIES_MAX 500000
+#define EXTRACT_DIRECTORY_BYTES_MAX (64 * 1024 * 1024) // of their paths, which are kept until the end
 #define EXTRACT_BYTES_DEFAULT (INT64_C(64) << 30)
 
 struct extract {
@@ -13,6 +14,7 @@ struct extract {
     const char *expected; // the first component that every path must have; NULL: any
     const char *as;       // what it is called here; NULL: its content goes into the root itself
     int64_t max_bytes;    // of all content
+    size_t max_directory_bytes; // of the paths of directories; 0: EXTRACT_DIRECTORY_BYTES_MAX
     mode_t umask;
     struct tally *tally;
 };

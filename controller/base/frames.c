@@ -2,6 +2,8 @@
 #include "controller/base/cleanup.h"
 #include <string.h>
 
+#define HINT "is the other side of another version?"
+
 static const struct {
     size_t min, max;
 } lengths[FRAME_TYPE_COUNT] = {
@@ -30,12 +32,12 @@ int frame_read(const char *bytes, size_t len, struct frame *ret, size_t *ret_siz
         return 0;
     unsigned type = (unsigned char)bytes[0];
     if (type >= FRAME_TYPE_COUNT)
-        return error_set(err, ERROR_INVALID, NULL, "a frame of type %u, which there is none of", type);
+        return error_set(err, ERROR_INVALID, HINT, "a frame of type %u, which there is none of", type);
     if (len < FRAME_HEAD_BYTES)
         return 0;
     size_t size = frame_number(bytes + 1, 3);
     if (size < lengths[type].min || size > lengths[type].max)
-        return error_set(err, ERROR_INVALID, NULL, "a frame of type %u with %zu bytes", type, size);
+        return error_set(err, ERROR_INVALID, HINT, "a frame of type %u with %zu bytes", type, size);
     if (len < FRAME_HEAD_BYTES + size)
         return 0;
     *ret = (struct frame){(enum frame_type)type, bytes + FRAME_HEAD_BYTES, size};

@@ -19,7 +19,7 @@ struct rig {
     char *dir;   // holds "out" (where nothing may appear), "secret" and the root "root"
     int root_fd;
     struct buffer stream;
-    size_t at;
+    size_t at, made;
     struct tally tally;
     char *warned; // the last one
 };
@@ -290,6 +290,34 @@ static void a_path_that_lies_too_deep_is_refused(void **state)
     assert_error(extract(rig, NULL, NULL, &err), ERROR_REFUSED);
 }
 
+// An archive without an end: directories with long names, one after the other.
+static ssize_t take_directory(void *arg, void *to, size_t len, struct error *err)
+{
+    struct rig *rig = arg;
+    if (rig->at == rig->stream.len) {
+        char path[TAR_NAME_MAX_BYTES];
+        memset(path, 'n', sizeof(path));
+        for (size_t i = 1; i < 3800; i += 200)
+            path[i] = '/';
+        snprintf(path + 3800, sizeof(path) - 3800, "%zu", rig->made++);
+        rig->stream.len = rig->at = 0;
+        add(rig, TAR_DIRECTORY, path, NULL, 0755);
+    }
+    return take(arg, to, len, err);
+}
+
+static void directories_without_end_are_refused_before_their_names_fill_the_memory(void **state)
+{
+    struct rig *rig = *state;
+    struct error err = ERROR_INIT;
+    const struct extract how = {.root_fd = rig->root_fd, .max_bytes = 1 << 20, .max_directory_bytes = 1 << 20, .umask = 022, .tally = &rig->tally};
+    struct tar_reader *reader = tar_reader_new(take_directory, rig);
+    int r = extract_run(&how, reader, &err);
+    tar_reader_free(reader);
+    assert_error(r, ERROR_LIMIT);
+    assert_true(rig->made * 3800 < (1 << 20) + 3 * 4096);
+}
+
 static void names_are_bytes_and_warnings_are_printable(void **state)
 {
     struct rig *rig = *state;
@@ -458,6 +486,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_archive_that_ends_early_leaves_the_old_file_and_no_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_bytes_than_allowed_are_refused_before_one_is_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_path_that_lies_too_deep_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(directories_without_end_are_refused_before_their_names_fill_the_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_are_bytes_and_warnings_are_printable, set_up, tear_down),
         cmocka_unit_test(a_stream_that_is_not_what_it_should_be_is_refused),
         cmocka_unit_test_setup_teardown(extended_headers_name_what_follows_them, set_up, tear_down),
