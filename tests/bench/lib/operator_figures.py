@@ -14,7 +14,7 @@ from records import data_root, seed, start_once
 
 KINDS = "/apis/chat2shell.dev/v1"
 TABLE = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n"
-APPLIED, WATCHERS, CHANGES = 1000, 50, 200
+APPLIED, WATCHERS, MANY_WATCHERS, CHANGES = 1000, 50, 500, 200
 FAILED, RETAINED = 2000, 8000
 ROUNDS_MAX = 10
 COLUMNS = "kind, uid, name, resource_version, generation, created_at, created_by, deletion_at, removed_at, meta, spec, status"
@@ -181,25 +181,39 @@ def watches(daemon):
         {"apiVersion": "chat2shell.dev/v1", "kind": "Workspace", "metadata": {"name": "watched"}, "spec": {"mode": "managed"}}).encode()).split(b"\r\n\r\n", 1)[1])
     wait_rest(daemon)
     pid = daemon.process.pid
-    before_kib = memory_kib(pid)[0]
     watchings = [Watching(daemon, body["metadata"]["resourceVersion"]) for _ in range(WATCHERS)]
     taken, cpu = [], 0
     for number in range(CHANGES + 1):
         value = f"v{number}"
         patch = json.dumps({"metadata": {"labels": {"bench": value}}}).encode()
         since_cpu = cpu_ns(pid)
-        request(daemon, "PATCH", f"{KINDS}/workspaces/watched", "Content-Type: application/merge-patch+json\r\n", patch)
-        answered = time.perf_counter()
-        collect(watchings, value)
+        with connect(daemon) as connection:
+            sent = time.perf_counter()
+            connection.sendall(f"PATCH {KINDS}/workspaces/watched HTTP/1.1\r\nHost: bench\r\nConnection: close\r\nContent-Type: "
+                               f"application/merge-patch+json\r\nContent-Length: {len(patch)}\r\n\r\n".encode() + patch)
+            collect(watchings, value)  # before the answer is read: what is counted holds the write and its commit, too
+            while connection.recv(1 << 16):
+                pass
         if number:  # the first change also opens what is opened when first needed
-            taken += [max(0.0, (watching.seen[value] - answered) * 1e3) for watching in watchings]
+            taken += [(watching.seen[value] - sent) * 1e3 for watching in watchings]
             cpu += cpu_ns(pid) - since_cpu
-        else:
-            after_kib = memory_kib(pid)[0]
-    row(f"from a commit's answer to {WATCHERS} watchers, p99", p99(taken), "ms", aim="< 5 ms", is_met=p99(taken) < 5, note=f"p50 {median(taken):.2f} ms; {CHANGES} changes, "
-        "the client one Python process")
+    row(f"from the sending of a change to its arrival at {WATCHERS} watchers, p99", p99(taken), "ms", f"a durable write of bare SQLite {bare_inserts_ms() / APPLIED:.2f} ms",
+        aim="< 5 ms", is_met=p99(taken) < 5, note=f"p50 {median(taken):.2f} ms, the write and its commit counted; {CHANGES} changes, the client one Python process")
     row("  CPU of a change, its write and all its watchers", cpu / CHANGES / 1e6, "ms", note=f"{cpu / CHANGES / WATCHERS / 1e3:.0f} µs a watcher")
-    row("  memory of a watch", (after_kib - before_kib) / WATCHERS, "KiB")
+    for watching in watchings:
+        watching.connection.close()
+
+
+def watch_memory(daemon):
+    """Of many watches, because the first ones find memory that was freed before."""
+    pid = daemon.process.pid
+    before_kib = memory_kib(pid)[0]
+    body = json.loads(request(daemon, "GET", f"{KINDS}/workspaces?limit=1").split(b"\r\n\r\n", 1)[1])
+    watchings = [Watching(daemon, body["metadata"]["resourceVersion"]) for _ in range(MANY_WATCHERS)]
+    patch = json.dumps({"metadata": {"labels": {"bench": "many"}}}).encode()
+    request(daemon, "PATCH", f"{KINDS}/workspaces/watched", "Content-Type: application/merge-patch+json\r\n", patch)
+    collect(watchings, "many")
+    row(f"  resident memory of a watch, of {MANY_WATCHERS}", (memory_kib(pid)[0] - before_kib) / MANY_WATCHERS, "KiB", note="its connection with it")
     for watching in watchings:
         watching.connection.close()
 
@@ -246,6 +260,7 @@ def operator(rounds):
         rest(daemon, started_ms)
         lists(rounds, daemon)
         watches(daemon)
+        watch_memory(daemon)
         kubectl = kubectl_of(daemon)
         first_bytes(rounds, daemon, kubectl)
         apply(rounds, daemon, kubectl)
