@@ -56,6 +56,7 @@ static enum reconcile_verdict step_publish(struct world *world, struct record *e
         effects_clear(effects, EFFECT_PUBLISH, exposure->meta.uid);
         if (set_unpublished(world, exposure, "PublishFailed", why.message, err) == RECONCILE_FAILED)
             return RECONCILE_FAILED;
+        store_event(world->store, exposure, true, "PublishFailed", "%s", why.message);
         error_copy(err, &why);
         return RECONCILE_FAILED; // backoff, then again
     case EFFECT_NONE:

@@ -113,22 +113,30 @@ int sandbox_finalize(struct store_tx *tx, void *arg, struct error *err)
 }
 
 // ---- restart policy: a sandbox belongs to the controller process that started its session ------------------------
+#define RESTARTED_REASON "ControllerRestarted"
+#define RESTARTED_WHY "chat2shell was restarted, which ends every sandbox; destroy this one and create another on the same workspace"
+
+static bool is_leftover(const struct record *sandbox)
+{
+    return sandbox->status.sandbox.attempt && !sandbox->meta.deletion_at.ms && !record_is_true(sandbox, CONDITION_FAILED);
+}
+
+// Keeps those that it failed, so that events can tell of them once that is committed.
 static int fail_leftovers(struct store_tx *tx, void *arg, struct error *err)
 {
-    int *count = arg;
-    struct record_list all = {0};
+    struct record_list *failed = arg, all = {0};
     if (tx_list(tx, KIND_SANDBOX, &all, err) < 0)
         return -1;
     int r = 0;
+    failed->items = mem_realloc_array(failed->items, all.count + 1, sizeof(*failed->items));
     for (size_t i = 0; i < all.count && r == 0; i++) {
         struct record *sandbox = all.items[i];
-        if (!sandbox->status.sandbox.attempt || sandbox->meta.deletion_at.ms || record_is_true(sandbox, CONDITION_FAILED))
+        if (!is_leftover(sandbox))
             continue;
-        const char *why = "chat2shell was restarted, which ends every sandbox; destroy this one and create another on the same workspace";
-        record_set_condition(sandbox, CONDITION_FAILED, CONDITION_TRUE, tx_now(tx), "ControllerRestarted", "%s", why);
-        record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, tx_now(tx), "ControllerRestarted", "%s", why);
+        record_set_condition(sandbox, CONDITION_FAILED, CONDITION_TRUE, tx_now(tx), RESTARTED_REASON, "%s", RESTARTED_WHY);
+        record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, tx_now(tx), RESTARTED_REASON, "%s", RESTARTED_WHY);
         r = tx_write_status(tx, sandbox, err);
-        ++*count;
+        failed->items[failed->count++] = TAKE_PTR(all.items[i]);
     }
     record_list_free(&all);
     return r;
@@ -139,10 +147,12 @@ static int fail_leftovers(struct store_tx *tx, void *arg, struct error *err)
 int sandbox_recover(void *arg, struct error *err)
 {
     struct world *world = arg;
-    int count = 0;
-    if (store_transact(world->store, fail_leftovers, &count, err) < 0)
-        return error_context(err, "cannot settle what an earlier run left");
-    if (count)
-        log_info("%d sandboxes of an earlier run are marked failed (ControllerRestarted)", count);
-    return 0;
+    struct record_list failed = {0};
+    int r = store_transact(world->store, fail_leftovers, &failed, err);
+    for (size_t i = 0; i < failed.count && r == 0; i++)
+        store_event(world->store, failed.items[i], true, RESTARTED_REASON, "%s", RESTARTED_WHY);
+    if (r == 0 && failed.count)
+        log_info("%zu sandboxes of an earlier run are marked failed (" RESTARTED_REASON ")", failed.count);
+    record_list_free(&failed);
+    return r < 0 ? error_context(err, "cannot settle what an earlier run left") : 0;
 }

@@ -77,7 +77,10 @@ static enum reconcile_verdict fail(struct world *world, struct record *session, 
     struct wall_time now = clock_wall(world->clock);
     record_set_condition(session, CONDITION_FAILED, CONDITION_TRUE, now, reason, "%s", message);
     record_set_condition(session, CONDITION_READY, CONDITION_FALSE, now, reason, "%s", message);
-    return store_write_status(world->store, session, err) < 0 ? RECONCILE_FAILED : RECONCILE_DONE;
+    if (store_write_status(world->store, session, err) < 0)
+        return RECONCILE_FAILED;
+    store_event(world->store, session, true, reason, "%s", message);
+    return RECONCILE_DONE;
 }
 
 static enum reconcile_verdict note_death(struct world *world, struct record *session, const char *text, struct error *err)

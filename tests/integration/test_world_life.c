@@ -289,6 +289,19 @@ static void a_removal_that_fails_is_visible_and_tried_again_until_it_is_confirme
     assert_string_equal(world_word(fx, sandbox->meta.uid), "destroyed");
 }
 
+static bool has_warning(struct world_fixture *fx, const char *uid, const char *reason)
+{
+    struct store_event_row *rows;
+    size_t count;
+    struct error err = ERROR_INIT;
+    bool is_there = false;
+    assert_ok(store_list_events(fx->world.store, uid, 100, &rows, &count, &err));
+    for (size_t i = 0; i < count; i++)
+        is_there |= strcmp(rows[i].reason, reason) == 0 && strcmp(rows[i].type, "Warning") == 0;
+    store_events_free(rows, count);
+    return is_there;
+}
+
 static void a_restart_removes_the_old_sandboxes_and_reports_them_failed(void **state)
 {
     struct world_fixture *fx = *state;
@@ -298,6 +311,7 @@ static void a_restart_removes_the_old_sandboxes_and_reports_them_failed(void **s
     CLEANUP_RECORD struct record *fresh = world_get_record(fx, KIND_SANDBOX, sandbox->meta.uid);
     assert_string_equal(world_word(fx, sandbox->meta.uid), "failed");
     assert_string_equal(record_condition(fresh, CONDITION_FAILED)->reason, "ControllerRestarted");
+    assert_true(has_warning(fx, sandbox->meta.uid, "ControllerRestarted"));
     assert_int_equal(fake_driver_runtimes(fx->world.driver), 0);
     assert_int_equal(fake_driver_names_reused(fx->world.driver), 0);
 }
