@@ -1,6 +1,7 @@
 // recreate: a failed sandbox again, under the same name, with the same spec, on the same workspace.
 #include "cli/objects.h"
 #include "cli/printers/print.h"
+#include "cli/terminal.h"
 #include "controller/base/memory.h"
 #include <stdio.h>
 #include <string.h>
@@ -52,14 +53,39 @@ static int keep_owners(const struct rest *rest, const json_t *sandbox, const jso
     return error_context(err, "%s is made again, but who owns its fields is not kept", object_name(made));
 }
 
+// What goes with the old one and is not made again here: what is published on the host is asked for anew.
+static int list_exposures(const struct rest *rest, const json_t *sandbox, json_t **ret, struct error *err)
+{
+    CLEANUP_FREE char *all = rest_path(kind_info(KIND_EXPOSURE), NULL);
+    CLEANUP_FREE char *path = mem_format("%s?fieldSelector=status.sandboxUid%%3D%s", all, object_uid(sandbox));
+    return rest_get(rest, path, ret, err);
+}
+
+static void tell_exposures(const json_t *list)
+{
+    size_t i;
+    json_t *exposure;
+    json_array_foreach(json_object_get(list, "items"), i, exposure)
+    {
+        CLEANUP_JSON json_t *manifest = json_pack("{s:s, s:s, s:{s:s}, s:O}", "apiVersion", API_GROUP "/" API_VERSION, "kind", "Exposure", "metadata",
+                                                  "name", object_name(exposure), "spec", json_object_get(exposure, "spec"));
+        CLEANUP_FREE char *text = json_to_text(manifest);
+        terminal_note("exposure/%s (port %lld) ended with the failed sandbox; to make it again:\n  echo '%s' | chat2shell apply -f -", object_name(exposure),
+                      (long long)json_get_int(json_object_get(exposure, "spec"), "port", 0), text);
+    }
+}
+
 static int replace(const struct rest *rest, const json_t *sandbox, int timeout_s, json_t **ret, struct error *err)
 {
     const struct kind_info *info = kind_info(KIND_SANDBOX);
     CLEANUP_FREE char *path = rest_path(info, object_uid(sandbox)), *all = rest_path(info, NULL);
-    CLEANUP_JSON json_t *body = json_pack("{s:{s:s}}", "preconditions", "uid", object_uid(sandbox)), *manifest = manifest_of(sandbox), *made = NULL;
+    CLEANUP_JSON json_t *body = json_pack("{s:{s:s}}", "preconditions", "uid", object_uid(sandbox)), *manifest = manifest_of(sandbox), *made = NULL, *exposures = NULL;
+    if (list_exposures(rest, sandbox, &exposures, err) < 0)
+        return -1;
     if (rest_call(rest, &(struct rest_ask){.method = "DELETE", .path = path, .body = body}, NULL, NULL, NULL, err) < 0 ||
         wait_until_gone(rest, info, object_uid(sandbox), timeout_s, err) < 0)
         return error_context(err, "cannot remove what is left of %s", object_name(sandbox));
+    tell_exposures(exposures);
     if (rest_post(rest, all, manifest, &made, err) < 0) {
         CLEANUP_FREE char *text = json_to_text(manifest);
         fprintf(stderr, "The failed sandbox is gone. Its manifest, for chat2shell apply -f -:\n%s\n", text);
@@ -89,5 +115,5 @@ static const struct example examples[] = {{"chat2shell recreate dev", "after a r
 static const struct option_row options[] = {OPTION_TIMEOUT, OPTION_OUTPUT(outputs, "how to print the new one")};
 const struct command command_recreate = {
     .name = "recreate", .synopsis = "SANDBOX", .summary = "Replace a failed sandbox on the same workspace", .min_arguments = 1, .max_arguments = 1, .run = run,
-    .details = "A private clone starts anew from its checkout: it ended with the sandbox that failed, and so do its exposures: apply them again.", COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
+    .details = "A private clone starts anew from its checkout: it ended with the sandbox that failed, and so do its exposures: each is named, with the command that makes it again.", COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
 };
