@@ -3,12 +3,13 @@
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
 #include "controller/spawn.h"
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#define FAKE_MAX 512
+#define FAKE_MAX 4096 // as many as there may be sandboxes
 
 struct fake_runtime {
     bool is_there;
@@ -155,6 +156,7 @@ static void fake_create(struct driver *driver, const struct driver_spec *spec, d
     struct fake_runtime *runtime = mem_alloc(sizeof(*runtime));
     *runtime = (struct fake_runtime){.is_there = fault != FAKE_FAIL, .name = mem_strdup(spec->runtime_name),
                                      .root = mem_strdup(spec->workspace_root), .died = died, .died_arg = arg, .pidfd = -1};
+    assert(self->used < FAKE_MAX);
     self->runtimes[self->used++] = runtime;
     struct hung *hung = mem_alloc(sizeof(*hung));
     *hung = (struct hung){.call = FAKE_CREATE, .runtime = runtime, .answer = answer_created, .fn.created = done, .arg = arg};
