@@ -72,6 +72,8 @@ static int take_frames(struct pump *pump, struct error *err)
 static int receive(struct pump *pump, struct error *err)
 {
     size_t room = pump->in.max - pump->in.len;
+    if (!room) // held back until now: there is a whole frame in it
+        return take_frames(pump, err);
     ssize_t n = recv(pump->daemon_fd, buffer_reserve(&pump->in, room), room, MSG_DONTWAIT);
     if (n > 0)
         pump->in.len += (size_t)n;
@@ -123,6 +125,7 @@ static int run(struct pump *pump, struct error *err)
     struct pollfd polls[POLLED];
     if (take_frames(pump, err) < 0)
         return -1;
+    pass_end(pump); // all of it may have come with the head of the answer
     while (!(pump->is_told_end && pump->local_ended && !pump->out.len)) {
         want(pump, polls);
         if (poll(polls, POLLED, -1) < 0 && errno != EINTR)
