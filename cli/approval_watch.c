@@ -30,10 +30,10 @@ struct watching {
 };
 
 // ---- lines ----------------------------------------------------------------------------------------------------------------------
-static void print_json_line(const char *type, const json_t *approval)
+static void print_json_line(const struct invocation *in, const char *type, const json_t *approval)
 {
-    CLEANUP_JSON json_t *event = json_pack("{s:s, s:O}", "type", type, "object", approval);
-    CLEANUP_FREE char *text = json_to_text(event);
+    CLEANUP_JSON json_t *event = json_pack("{s:s, s:O}", "type", type, "object", approval), *shown = object_shown(in, event);
+    CLEANUP_FREE char *text = json_to_text(shown);
     CLEANUP_FREE char *line = mem_format("%s\n", text);
     print_text(line);
 }
@@ -43,7 +43,7 @@ static void print_line(const struct watching *watching, const char *type, const 
     bool is_deleted = strcmp(type, "DELETED") == 0;
     const char *status = is_deleted ? "deleted" : approval_status(approval, "phase");
     if (invocation_is_output(watching->in, "json")) {
-        print_json_line(type, approval);
+        print_json_line(watching->in, type, approval);
     } else if (invocation_is_output(watching->in, "name")) {
         CLEANUP_FREE char *line = mem_format("approval/%s\n", object_name(approval));
         print_text(line);

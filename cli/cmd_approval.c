@@ -79,7 +79,7 @@ static const char *const goals[] = {"pending", "decided", "approved", "rejected"
     {.name = "all", .doc = "all that wait"}, OPTIONS_FILTER, {.name = "dry-run", .doc = "say which they would be, decide nothing"},                  \
         OPTION_OUTPUT(decide_outputs, "how to print the decision; name is the workspace's"), OPTION_REASON, OPTION_SHOWN
 static const struct option_row list_options[] = {
-    {.name = "pending", .doc = "only those that wait"}, OPTIONS_FILTER, OPTION_SELECTOR, OPTION_OUTPUT(list_outputs, "how to print them"),
+    {.name = "pending", .doc = "only those that wait"}, OPTIONS_FILTER, OPTION_SELECTOR, OPTION_OUTPUT(list_outputs, "how to print them"), OPTION_SHOW_MANAGERS,
     {.name = "no-headers", .doc = "leave the headings out"}};
 static const struct option_row approve_options[] = {OPTIONS_DECIDE, {.name = "yes", .letter = 'y', .doc = "with --all: those in mode direct too, without asking"}};
 static const struct option_row reject_options[] = {OPTIONS_DECIDE};

@@ -1,4 +1,5 @@
 #include "cli/get.h"
+#include "cli/objects.h"
 
 static int run(struct invocation *in, struct error *err)
 {
@@ -32,6 +33,7 @@ static const struct option_row options[] = {
     OPTION_SORT,
     OPTION_CHUNK_SIZE,
     OPTION_NO_HEADERS,
+    OPTION_SHOW_MANAGERS,
     {.name = "show-labels", .doc = "a last column with all labels"},
     {.name = "label-columns", .letter = 'L', .value = "LABEL,…", .doc = "a column for each of these labels", .is_repeatable = true},
     {.name = "raw", .value = "PATH", .doc = "a path of the daemon's API instead of objects, like /readyz?verbose"},

@@ -2,6 +2,7 @@
 #include "cli/apply.h"
 #include "cli/label.h"
 #include "cli/manifests.h"
+#include "cli/objects.h"
 #include "cli/removal.h"
 #include "cli/selection.h"
 #include "cli/targets.h"
@@ -33,6 +34,7 @@ static const struct option_row options[] = {
     OPTION_FIELD_MANAGER,
     OPTION_DRY_RUN,
     OPTION_OUTPUT(outputs, "print the objects instead of what happened to them"),
+    OPTION_SHOW_MANAGERS,
 };
 static const struct example label_examples[] = {
     {"chat2shell label sandbox dev team=web", "set a label"},

@@ -112,7 +112,7 @@ static int run(struct invocation *in, struct error *err)
 
 static const char *const outputs[] = {"table", "name", "json", "yaml", NULL};
 static const struct example examples[] = {{"chat2shell recreate dev", "after a restart of the daemon, or when its tool server died"}};
-static const struct option_row options[] = {OPTION_TIMEOUT, OPTION_OUTPUT(outputs, "how to print the new one")};
+static const struct option_row options[] = {OPTION_TIMEOUT, OPTION_OUTPUT(outputs, "how to print the new one"), OPTION_SHOW_MANAGERS};
 const struct command command_recreate = {
     .name = "recreate", .synopsis = "SANDBOX", .summary = "Replace a failed sandbox on the same workspace", .min_arguments = 1, .max_arguments = 1, .run = run,
     .details = "A private clone starts anew from its checkout: it ended with the sandbox that failed, and so do its exposures: each is named, with the command that makes it again.", COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),

@@ -146,7 +146,7 @@ static const char *const host_modes[] = {"clone", "direct", NULL};
 static const char *const all_modes[] = {"managed", "clone", "direct", NULL};
 static const char *const add_outputs[] = {"table", "json", "yaml", "name", NULL};
 static const struct option_row list_options[] = {
-    {.name = "mode", .value = "MODE", .doc = "only those of this mode", .choices = all_modes}, OPTION_SELECTOR, OPTION_OUTPUT(output_kinds, "how to print them"),
+    {.name = "mode", .value = "MODE", .doc = "only those of this mode", .choices = all_modes}, OPTION_SELECTOR, OPTION_OUTPUT(output_kinds, "how to print them"), OPTION_SHOW_MANAGERS,
     {.name = "no-headers", .doc = "leave the headings out"}};
 static const struct option_row add_options[] = {
     {.name = "mode", .value = "MODE", .doc = "clone (a private copy of a Git repository) by default; direct is the directory itself", .choices = host_modes},

@@ -92,6 +92,31 @@ const char *object_message(const json_t *object, const char *condition)
     return message ? message : "";
 }
 
+static json_t *without_managers(const json_t *object)
+{
+    json_t *copy = json_copy((json_t *)object), *metadata = json_copy(json_object_get(object, "metadata"));
+    json_object_del(metadata, "managedFields");
+    if (metadata)
+        json_object_set_new(copy, "metadata", metadata);
+    return copy;
+}
+
+json_t *object_shown(const struct invocation *in, const json_t *object)
+{
+    size_t i;
+    json_t *item, *items = json_object_get(object, "items"), *event = json_object_get(object, "object");
+    if (invocation_switch(in, "show-managed-fields", false))
+        return json_incref((json_t *)object);
+    json_t *copy = without_managers(object), *shown = json_is_array(items) ? json_array() : NULL;
+    json_array_foreach(items, i, item)
+        json_array_append_new(shown, without_managers(item));
+    if (shown)
+        json_object_set_new(copy, "items", shown);
+    if (event && json_object_size(object) == 2)
+        json_object_set_new(copy, "object", without_managers(event));
+    return copy;
+}
+
 static void print_word(const json_t *object)
 {
     CLEANUP_FREE char *word = object_word(object);
@@ -116,7 +141,8 @@ bool object_print(const struct invocation *in, const json_t *object)
     } printers[] = {{"json", print_json}, {"yaml", print_yaml}, {"name", print_words}};
     for (size_t i = 0; i < ARRAY_LEN(printers); i++)
         if (invocation_is_output(in, printers[i].format)) {
-            printers[i].print(object);
+            CLEANUP_JSON json_t *shown = object_shown(in, object);
+            printers[i].print(shown);
             return true;
         }
     return false;

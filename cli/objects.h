@@ -14,7 +14,11 @@ const char *object_uid(const json_t *object);
 char *object_word(const json_t *object);
 // The True/False condition of that type in status, NULL if absent; borrowed.
 const json_t *object_condition(const json_t *object, const char *type);
-// -o json, yaml or name of one object (a List prints its items with name). False for other formats.
+// A new object that shares most of it: without who is noted for which field, in an object, in each item of a List and in what a watch
+// prints ({type, object}), unless --show-managed-fields is given.
+json_t *object_shown(const struct invocation *in, const json_t *object);
+#define OPTION_SHOW_MANAGERS {.name = "show-managed-fields", .doc = "with -o json or yaml: also who is noted for which field (metadata.managedFields)"}
+// -o json, yaml or name of one object (a List prints its items with name), as object_shown has it. False for other formats.
 bool object_print(const struct invocation *in, const json_t *object);
 bool object_is_true(const json_t *object, const char *condition);
 const char *object_message(const json_t *object, const char *condition); // of that condition, "" if absent

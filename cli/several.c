@@ -1,4 +1,5 @@
 #include "cli/several.h"
+#include "cli/objects.h"
 #include "cli/printers/print.h"
 
 void several_begin(struct several *several, struct invocation *in, bool is_one)
@@ -35,8 +36,9 @@ static void print(const struct several *several)
     CLEANUP_JSON json_t *list = json_pack("{s:s, s:s, s:{s:s}, s:O}", "apiVersion", "v1", "kind", "List", "metadata", "resourceVersion", "", "items",
                                           several->items);
     const json_t *shown = several->is_one ? json_array_get(several->items, 0) : list;
-    if (shown)
-        (is_json ? print_json : print_yaml)(shown);
+    CLEANUP_JSON json_t *printed = shown ? object_shown(several->in, shown) : NULL;
+    if (printed)
+        (is_json ? print_json : print_yaml)(printed);
 }
 
 int several_end(struct several *several, struct error *err)
