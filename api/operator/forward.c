@@ -151,8 +151,6 @@ static void on_ready(void *arg, uint32_t events)
         wrong = 0, buffer_free(&forward->pending);
     if (!wrong && !forward->inside_ended && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         wrong = pull(forward);
-    else if (!wrong && forward->inside_ended && (events & (EPOLLHUP | EPOLLERR)))
-        wrong = ECONNRESET; // it would be told for ever, and nothing goes either way any more
     if (wrong || has_ended(forward)) {
         end(forward, wrong);
         return;
