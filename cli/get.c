@@ -26,11 +26,12 @@ void get_clear(struct get *get)
     custom_columns_free(&get->columns);
     json_expression_free(&get->sort);
     free(get->fields);
+    free(get->missing);
 }
 
 // ---- fetching -----------------------------------------------------------------------------------------------------------
-// 1: it is there, 0: it is not and need not be.
-static int fetch(const struct get *get, const struct target *target, json_t **ret, struct error *err)
+// 1: it is there, 0: it is not, and what else is named is printed all the same.
+static int fetch(struct get *get, const struct target *target, json_t **ret, struct error *err)
 {
     bool is_table = get->form == GET_TABLE, needs_objects = is_table && get->is_sorted;
     struct error local = ERROR_INIT;
@@ -44,7 +45,19 @@ static int fetch(const struct get *get, const struct target *target, json_t **re
         return 1;
     if (local.code == ERROR_NOT_FOUND && invocation_switch(get->in, "ignore-not-found", false))
         return 0;
-    return error_copy(err, &local);
+    if (local.code != ERROR_NOT_FOUND || get->targets.count == 1)
+        return error_copy(err, &local);
+    get->missing = mem_realloc_array(get->missing, get->missing_count + 1, sizeof(*get->missing));
+    get->missing[get->missing_count++] = local;
+    return 0;
+}
+
+static int tell_missing(const struct get *get, struct error *err)
+{
+    fflush(stdout);
+    for (size_t i = 0; i < get->missing_count; i++)
+        complain(get->in, &get->missing[i]);
+    return get->missing_count ? error_set(err, ERROR_NOT_FOUND, NULL, "%s", "") : 0; // told
 }
 
 // ---- objects ------------------------------------------------------------------------------------------------------------
@@ -62,7 +75,7 @@ static void append_items(json_t *items, const json_t *list, const struct kind_in
     }
 }
 
-static int fetch_all(const struct get *get, json_t *items, struct error *err)
+static int fetch_all(struct get *get, json_t *items, struct error *err)
 {
     for (size_t i = 0; i < get->targets.count; i++) {
         const struct target *target = &get->targets.items[i];
@@ -85,7 +98,7 @@ static int print_objects(struct get *get, struct error *err)
     if (fetch_all(get, items, err) < 0)
         return -1;
     bool is_one = get->targets.count == 1 && get->targets.has_names;
-    if (!json_array_size(items) && !is_one && (invocation_is_output(get->in, "name") || get->form == GET_COLUMNS))
+    if (!json_array_size(items) && !is_one && !get->missing_count && (invocation_is_output(get->in, "name") || get->form == GET_COLUMNS))
         terminal_note("No resources found");
     if (!json_array_size(items) && is_one)
         return 0; // --ignore-not-found
@@ -110,7 +123,7 @@ static int print_table(const struct get *get, const struct kind_info *info, json
 }
 
 // Objects of one kind that are named one by one stand in one table. *at moves on over them.
-static int fetch_group(const struct get *get, size_t *at, json_t **ret, struct error *err)
+static int fetch_group(struct get *get, size_t *at, json_t **ret, struct error *err)
 {
     const struct kind_info *info = get->targets.items[*at].info;
     CLEANUP_JSON json_t *group = NULL;
@@ -128,7 +141,7 @@ static int fetch_group(const struct get *get, size_t *at, json_t **ret, struct e
     return 0;
 }
 
-static int print_tables(const struct get *get, struct error *err)
+static int print_tables(struct get *get, struct error *err)
 {
     size_t printed = 0;
     for (size_t i = 0; i < get->targets.count;) {
@@ -158,5 +171,7 @@ int get_run(struct get *get, struct error *err)
         return -1;
     if (invocation_switch(get->in, "watch", false) || invocation_switch(get->in, "watch-only", false))
         return get_watch(get, err);
-    return get->form == GET_TABLE ? print_tables(get, err) : print_objects(get, err);
+    if ((get->form == GET_TABLE ? print_tables(get, err) : print_objects(get, err)) < 0)
+        return -1;
+    return tell_missing(get, err);
 }

@@ -18,6 +18,8 @@ struct get {
     char *fields; // a further field selector, or NULL
     bool has_headings; // still to be printed (custom columns)
     bool has_documents; // one has been printed (yaml)
+    struct error *missing; // of several that are named: those that are not there, told behind what was found
+    size_t missing_count;
 };
 // Reads --output, --sort-by and the rest of the options that there are; targets and fields are the caller's to fill in.
 int get_prepare(struct invocation *in, struct get *ret, struct error *err);
