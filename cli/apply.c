@@ -161,17 +161,6 @@ static int look(struct apply *apply, struct error *err)
     return 0;
 }
 
-// Is everything that is stated there already?
-static bool is_stated(const json_t *wanted, const json_t *live)
-{
-    const char *key;
-    json_t *member;
-    if (!json_is_object(wanted))
-        return json_equal(wanted, live);
-    json_object_foreach((json_t *)wanted, key, member) if (!is_stated(member, json_object_get(live, key))) return false;
-    return true;
-}
-
 int apply_look(struct apply *apply, struct error *err)
 {
     if (look(apply, err) < 0)
@@ -179,7 +168,7 @@ int apply_look(struct apply *apply, struct error *err)
     for (size_t i = 0; i < apply->count; i++) {
         struct apply_item *item = &apply->items[i];
         item->after = json_incref(item->wanted);
-        item->result = !item->before ? APPLY_CREATED : is_stated(item->wanted, item->before) ? APPLY_UNCHANGED : APPLY_CONFIGURED;
+        item->result = !item->before ? APPLY_CREATED : apply_changes_nothing(item) ? APPLY_UNCHANGED : APPLY_CONFIGURED;
     }
     return 0;
 }

@@ -37,7 +37,8 @@ int apply_look(struct apply *apply, struct error *err);
 // Makes it so. What is refused now, by what changed meanwhile, is told and does not keep the others from being made.
 int apply_do(struct apply *apply, struct error *err);
 
-// apply_settled.c: would the daemon change nothing? Could it refuse nothing?
+// apply_settled.c: is the object that is there as the manifest says? Would the daemon change nothing, owners included? Could it refuse nothing?
+bool apply_changes_nothing(const struct apply_item *item); // `before` must be there
 bool apply_is_settled(const struct apply *apply, const struct apply_item *item);
 bool apply_is_safe(const struct apply_item *item);
 // The causes of a conflict with what the field is on both sides. New reference.

@@ -65,16 +65,22 @@ static bool keeps_owners(const struct apply *apply, const struct apply_item *ite
     return !json_object_size(abandoned);
 }
 
-bool apply_is_settled(const struct apply *apply, const struct apply_item *item)
+bool apply_changes_nothing(const struct apply_item *item)
 {
     enum kind kind = item->from->info->kind;
     const struct field_table *table = kind_owned_table(kind);
+    CLEANUP_JSON json_t *live = owned_part(kind, item->before), *config = owned_part(kind, item->wanted);
+    CLEANUP_JSON json_t *merged = owned_merge(table, live, config), *changed = owned_diff(table, live, merged);
+    return !json_object_size(changed);
+}
+
+bool apply_is_settled(const struct apply *apply, const struct apply_item *item)
+{
+    enum kind kind = item->from->info->kind;
     if (!item->before || json_object_get(json_object_get(item->before, "metadata"), "deletionTimestamp") || strcmp(apply->manager, MANAGER_KUBECTL) == 0)
         return false;
-    CLEANUP_JSON json_t *live = owned_part(kind, item->before), *config = owned_part(kind, item->wanted);
-    CLEANUP_JSON json_t *set = owned_all(table, config), *merged = owned_merge(table, live, config);
-    CLEANUP_JSON json_t *changed = owned_diff(table, live, merged);
-    return !json_object_size(changed) && keeps_owners(apply, item, set);
+    CLEANUP_JSON json_t *config = owned_part(kind, item->wanted), *set = owned_all(kind_owned_table(kind), config);
+    return apply_changes_nothing(item) && keeps_owners(apply, item, set);
 }
 
 // A managed workspace refers to nothing that could be refused: what is left to refuse it, a full disk, is no mistake of the input.

@@ -50,7 +50,7 @@ static const struct option_row options[] = {
     OPTION_SELECTOR,
     OPTION_FIELD_SELECTOR,
     OPTION_YES,
-    {.name = "wait", .doc = "wait until it is gone; --wait=false does not"},
+    {.name = "wait", .doc = "wait until it is gone; --wait=false does not, but for a sandbox whose workspace is deleted, too"},
     OPTION_TIMEOUT,
     {.name = "cascade", .value = "HOW", .doc = "background and foreground mean the same here; orphan is refused where something depends on it", .choices = cascades},
     {.name = "ignore-not-found", .doc = "what is not there is no failure"},

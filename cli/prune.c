@@ -10,20 +10,6 @@ static bool is_prunable_kind(enum kind kind)
 }
 
 // ---- options ------------------------------------------------------------------------------------------------------------------
-int prune_check(const struct invocation *in, bool *ret_prunes, struct error *err)
-{
-    bool prunes = invocation_switch(in, "prune", false), is_all = invocation_switch(in, "all", false);
-    const char *selector = invocation_option(in, "selector");
-    if (!prunes && (is_all || invocation_option(in, "prune-allowlist")))
-        return error_set(err, ERROR_USAGE, "add --prune", "--all and --prune-allowlist say what to prune, and --prune is missing");
-    if (prunes && is_all && selector)
-        return error_set(err, ERROR_USAGE, "give one of them", "--all goes with no selector");
-    if (prunes && !is_all && (!selector || !*selector))
-        return error_set(err, ERROR_USAGE, "like --prune -l app=web, or --prune --all", "--prune needs a selector or --all: which objects belong to these manifests?");
-    *ret_prunes = prunes;
-    return 0;
-}
-
 // "workspaces", or kubectl's GROUP/VERSION/KIND.
 static const struct kind_info *read_kind(const char *word, struct error *err)
 {
@@ -47,6 +33,23 @@ static int read_kinds(const struct invocation *in, bool allowed[KIND_COUNT], str
             return -1;
         allowed[info->kind] = true;
     }
+    return 0;
+}
+
+int prune_check(const struct invocation *in, bool *ret_prunes, struct error *err)
+{
+    bool prunes = invocation_switch(in, "prune", false), is_all = invocation_switch(in, "all", false);
+    const char *selector = invocation_option(in, "selector");
+    if (!prunes && (is_all || invocation_option(in, "prune-allowlist")))
+        return error_set(err, ERROR_USAGE, "add --prune", "--all and --prune-allowlist say what to prune, and --prune is missing");
+    if (prunes && is_all && selector)
+        return error_set(err, ERROR_USAGE, "give one of them", "--all goes with no selector");
+    if (prunes && !is_all && (!selector || !*selector))
+        return error_set(err, ERROR_USAGE, "like --prune -l app=web, or --prune --all", "--prune needs a selector or --all: which objects belong to these manifests?");
+    bool allowed[KIND_COUNT];
+    if (read_kinds(in, allowed, err) < 0) // now, not when everything is applied
+        return -1;
+    *ret_prunes = prunes;
     return 0;
 }
 

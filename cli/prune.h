@@ -7,7 +7,7 @@
 #include "cli/apply.h"
 #include "controller/base/json.h"
 
-// Is --prune given, with what it needs? ERROR_USAGE if it is and something is missing.
+// Is --prune given, with what it needs? ERROR_USAGE if it is and something is missing or is no kind that can be pruned; asks nobody.
 int prune_check(const struct invocation *in, bool *ret_prunes, struct error *err);
 // *ret: an array of objects, new.
 int prune_find(const struct apply *apply, json_t **ret, struct error *err);

@@ -28,6 +28,8 @@ struct removing {
     int64_t deadline_ms;
     size_t failed, tried;
     struct error first;
+    json_t *holders; // uids of the sandboxes that hold a workspace that is to be deleted, too
+    json_t *granted; // uids of what the daemon would delete
 };
 
 static void fail(struct removing *removing, const struct error *err)
@@ -71,15 +73,36 @@ static int left_s(const struct removing *removing)
     return left > 0 ? (int)left : 0;
 }
 
+static const char *holder_of(const json_t *object)
+{
+    return selection_kind(object)->kind == KIND_WORKSPACE ? json_get_text(json_object_get(object, "status"), "boundSandbox") : NULL;
+}
+
+static json_t *holders_of(const json_t *objects)
+{
+    json_t *holders = json_object(), *object;
+    size_t i;
+    json_array_foreach((json_t *)objects, i, object) if (holder_of(object)) json_object_set_new(holders, holder_of(object), json_true());
+    return holders;
+}
+
+// Tried only, the sandbox is still there that would be gone by then.
+static bool is_held_by_granted(const struct removing *removing, const json_t *object, const struct error *err)
+{
+    const char *holder = holder_of(object);
+    return removing->removal->trial == REMOVAL_TRIED_BY_SERVER && err->code == ERROR_STATE && holder && json_object_get(removing->granted, holder);
+}
+
 static void settle(struct removing *removing, const json_t *object, const struct rest_job *job)
 {
     const struct removal *removal = removing->removal;
     struct error err = ERROR_INIT;
-    if (job->err.code && job->err.code != ERROR_NOT_FOUND) { // gone meanwhile is gone
+    if (job->err.code && job->err.code != ERROR_NOT_FOUND && !is_held_by_granted(removing, object, &job->err)) { // gone meanwhile is gone
         fail(removing, &job->err);
         return;
     }
-    bool waits = removal->waits && removal->trial == REMOVAL_REAL;
+    json_object_set_new(removing->granted, object_uid(object), json_true());
+    bool waits = (removal->waits || json_object_get(removing->holders, object_uid(object))) && removal->trial == REMOVAL_REAL;
     if (waits && wait_until_gone(removing->rest, selection_kind(object), object_uid(object), left_s(removing), &err) < 0)
         fail(removing, &err);
     else
@@ -133,8 +156,9 @@ static int conclude(const struct removing *removing, struct error *err)
 
 int removal_run(const struct removal *removal, const json_t *objects, struct error *err)
 {
+    CLEANUP_JSON json_t *holders = holders_of(objects), *granted = json_object();
     struct removing removing = {.removal = removal, .rest = invocation_rest(removal->in, err), .tried = json_array_size(objects), .first = ERROR_INIT,
-                                .deadline_ms = boot_time_now().ms + removal->timeout_s * 1000LL};
+                                .holders = holders, .granted = granted, .deadline_ms = boot_time_now().ms + removal->timeout_s * 1000LL};
     if (!removing.rest || (removal->trial == REMOVAL_REAL && confirm(&removing, objects, err) < 0))
         return -1;
     for (int rank = KIND_RANKS - 1; rank >= 0; rank--) {

@@ -9,7 +9,7 @@ struct removal {
     const char *word;        // "deleted", "pruned"
     const char *propagation; // a propagationPolicy, or NULL
     enum removal_trial trial;
-    bool waits;
+    bool waits; // without it only for sandboxes that hold a workspace that is deleted, too
     int timeout_s;
 };
 // objects: an array, of the kinds and uids that they have. What a sandbox's end loses is asked for first (loss_confirm), before
