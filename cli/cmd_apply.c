@@ -168,6 +168,7 @@ static const struct option_row options[] = {
     OPTION_YES,
     OPTION_OUTPUT(outputs, "print the objects instead of what happened to them"),
     OPTION_SHOW_MANAGERS,
+    OPTIONS_NAMESPACE,
 };
 const struct command command_apply = {
     .name = "apply", .synopsis = "-f FILE|DIR|-", .summary = "Create or change objects from YAML or JSON", .run = run,

@@ -20,6 +20,11 @@ static json_t *pending_first(const json_t *items, const struct approval_filter *
     return sorted;
 }
 
+static const char *or_none(const char *text)
+{
+    return text && *text ? text : "<none>";
+}
+
 static void print_table(const struct invocation *in, const json_t *items)
 {
     bool is_wide = invocation_is_output(in, "wide");
@@ -29,9 +34,9 @@ static void print_table(const struct invocation *in, const json_t *items)
     for (size_t i = 0; i < json_array_size(items); i++) {
         const json_t *at = json_array_get(items, i);
         text_table_add_row(&table,
-                           (const char *[]){object_name(at), approval_status(at, "phase"), approval_spec(at, "mode"), approval_status(at, "workspaceRef"),
+                           (const char *[]){object_name(at), approval_status(at, "phase"), approval_spec(at, "mode"), or_none(approval_status(at, "workspaceRef")),
                                             json_get_text(json_object_get(at, "metadata"), "creationTimestamp"), approval_spec(at, "path"),
-                                            approval_spec(at, "requester"), approval_status(at, "decidedBy"), approval_spec(at, "reason")},
+                                            or_none(approval_spec(at, "requester")), or_none(approval_status(at, "decidedBy")), or_none(approval_spec(at, "reason"))},
                            count);
     }
     text_table_print(&table, !invocation_switch(in, "no-headers", false));

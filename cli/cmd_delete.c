@@ -56,6 +56,7 @@ static const struct option_row options[] = {
     {.name = "ignore-not-found", .doc = "what is not there is no failure"},
     OPTION_DRY_RUN,
     OPTION_OUTPUT(outputs, "how to print what was deleted"),
+    OPTIONS_NAMESPACE,
 };
 const struct command command_delete = {
     .name = "delete", .synopsis = "KIND NAME… | KIND/NAME… | KIND -l SELECTOR | -f FILE", .summary = "Delete objects", .max_arguments = -1, .run = run,

@@ -225,6 +225,7 @@ static const struct option_row options[] = {
     OPTION_SELECTOR,
     {.name = "show-events", .doc = "what happened to it, too; --show-events=false does without"},
     OPTION_CHUNK_SIZE,
+    OPTIONS_NAMESPACE,
 };
 const struct command command_describe = {
     .name = "describe", .synopsis = "KIND[,KIND…] [NAME…] | KIND/NAME…", .summary = "Show objects with their conditions and events", .min_arguments = 1,

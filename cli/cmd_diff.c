@@ -200,6 +200,7 @@ static const struct option_row options[] = {
     OPTION_FORCE_CONFLICTS,
     OPTION_FIELD_MANAGER,
     {.name = "show-managed-fields", .doc = "also who would be noted for which field"},
+    OPTIONS_NAMESPACE,
 };
 const struct command command_diff = {
     .name = "diff", .synopsis = "-f FILE|DIR|-", .summary = "Show what apply would change", .run = run,

@@ -318,6 +318,7 @@ static const struct option_row options[] = {
     OPTION_FIELD_MANAGER,
     {.name = "show-managed-fields", .doc = "show who is noted for which field"},
     OPTION_OUTPUT(outputs, "the form to edit them in, yaml by default"),
+    OPTIONS_NAMESPACE,
 };
 const struct command command_edit = {
     .name = "edit", .synopsis = "KIND NAME… | KIND/NAME… | KIND -l SELECTOR | -f FILE", .summary = "Edit objects in an editor", .max_arguments = -1, .run = run,

@@ -63,6 +63,7 @@ static const struct option_row options[] = {
     OPTION_SORT,
     OPTION_CHUNK_SIZE,
     OPTION_NO_HEADERS,
+    OPTIONS_NAMESPACE,
 };
 const struct command command_events = {
     .name = "events", .synopsis = "", .summary = "Show what happened, and watch what happens", .run = run, COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),

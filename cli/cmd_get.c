@@ -34,6 +34,7 @@ static const struct option_row options[] = {
     OPTION_CHUNK_SIZE,
     OPTION_NO_HEADERS,
     OPTION_SHOW_MANAGERS,
+    OPTIONS_NAMESPACE,
     {.name = "show-labels", .doc = "a last column with all labels"},
     {.name = "label-columns", .letter = 'L', .value = "LABEL,…", .doc = "a column for each of these labels", .is_repeatable = true},
     {.name = "raw", .value = "PATH", .doc = "a path of the daemon's API instead of objects, like /readyz?verbose"},

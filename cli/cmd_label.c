@@ -35,6 +35,7 @@ static const struct option_row options[] = {
     OPTION_DRY_RUN,
     OPTION_OUTPUT(outputs, "print the objects instead of what happened to them"),
     OPTION_SHOW_MANAGERS,
+    OPTIONS_NAMESPACE,
 };
 static const struct example label_examples[] = {
     {"chat2shell label sandbox dev team=web", "set a label"},

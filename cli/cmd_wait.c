@@ -101,6 +101,7 @@ static const struct example examples[] = {
 static const struct option_row options[] = {
     {.name = "for", .value = "WHAT", .doc = "condition=NAME[=VALUE] (True by default), jsonpath=PATH[=VALUE], delete or create"},
     OPTION_TIMEOUT, OPTION_SELECTOR, OPTION_FIELD_SELECTOR, {.name = "all", .doc = "all objects of the kind that are there now"},
+    OPTIONS_NAMESPACE,
 };
 const struct command command_wait = {
     .name = "wait", .synopsis = "KIND/NAME… | KIND NAME… | KIND -l SELECTOR", .summary = "Wait until objects are as they should be", .min_arguments = 1,

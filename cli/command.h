@@ -61,6 +61,10 @@ struct invocation {
     struct rest rest_client;
 };
 
+// As kubectl takes them for objects without a namespace, which ours are: they change nothing.
+#define OPTIONS_NAMESPACE                                                                                                        \
+    {.name = "all-namespaces", .letter = 'A', .doc = "accepted as by kubectl: no object has a namespace, so all are meant anyhow"}, \
+    {.name = "namespace", .letter = 'n', .value = "NAMESPACE", .doc = "accepted as by kubectl, and changes nothing: no object has a namespace"}
 extern const struct option_row global_options[]; // of every command, before it or after it: --help, --color, --quiet
 extern const size_t global_option_count;
 

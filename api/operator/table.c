@@ -73,7 +73,7 @@ static void put_cell(const struct field *field, struct json_span from, void *arg
         CLEANUP_FREE char *text = mem_strndup(value.at, value.len);
         json_put_string(to, text);
     } else {
-        buffer_append_text(to, is_number(field) ? "null" : "\"\"");
+        buffer_append_text(to, field->column_empty ? field->column_empty : is_number(field) ? "null" : "\"<none>\"");
     }
 }
 

@@ -34,6 +34,7 @@ struct field {
     int64_t min, max; // INT, QUANTITY, MILLI: bounds if max > min (INT64_MAX: none above); TEXT: max bytes (0: 4096)
     const char *default_json;       // default as JSON text, or NULL
     const char *column;             // printer column heading, or NULL
+    const char *column_empty;       // the cell of an absent value, as JSON; NULL: "<none>", of numbers null
     int column_priority;            // 0 shown, 1 only wide
     bool is_required;
     bool is_immutable;

@@ -48,7 +48,7 @@ const struct field_table approval_rule_spec_table =
 
 static const struct field status_fields[] = {
     STATUS_FIELDS(struct approval_rule_status),
-    FIELD(struct approval_rule_status, used_count, "usedCount", FIELD_INT, "How many approvals it has decided.", .column = "Used"),
+    FIELD(struct approval_rule_status, used_count, "usedCount", FIELD_INT, "How many approvals it has decided.", .column = "Used", .column_empty = "0"),
     FIELD(struct approval_rule_status, last_used_at, "lastUsedAt", FIELD_TIME, "When it last decided one.", .column = "Last-Used",
           .column_priority = 1),
 };
