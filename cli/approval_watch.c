@@ -23,7 +23,7 @@ struct watching {
     struct invocation *in;
     struct approval_filter filter;
     bool only_pending;
-    json_t *known; // uid: {object, seen}: what was told last
+    json_t *known; // uid: {object, seen, line}: what was told last, and the status in its line
     struct hooks *hooks; // NULL: none
     int leave_fd;  // loses its reader when it is to end
     bool is_synced; // the daemon answered
@@ -68,8 +68,23 @@ static bool remember(struct watching *watching, json_t *approval)
 {
     json_t *before = json_object_get(watching->known, object_uid(approval));
     bool is_same = before && strcmp(version_of(json_object_get(before, "object")), version_of(approval)) == 0;
-    json_object_set_new(watching->known, object_uid(approval), json_pack("{s:O, s:b}", "object", approval, "seen", 1));
+    json_t *now = json_pack("{s:O, s:b}", "object", approval, "seen", 1), *line = json_object_get(before, "line");
+    if (line)
+        json_object_set(now, "line", line);
+    json_object_set_new(watching->known, object_uid(approval), now);
     return !is_same;
+}
+
+// A line shows of what can change the status only: a change of anything else would be the same line again.
+static bool has_new_line(struct watching *watching, const json_t *approval)
+{
+    json_t *entry = json_object_get(watching->known, object_uid(approval));
+    const char *before = json_get_text(entry, "line"), *status = approval_status(approval, "phase");
+    if (invocation_is_output(watching->in, "json"))
+        return true;
+    bool is_new = !before || strcmp(before, status) != 0;
+    json_object_set_new(entry, "line", json_string(status));
+    return is_new;
 }
 
 static void mark_unseen(struct watching *watching)
@@ -94,7 +109,9 @@ static void tell(struct watching *watching, const char *type, const json_t *appr
     if (!approval_filter_holds(&watching->filter, approval))
         return;
     tell_hooks(watching, approval, is_gone);
-    if (!watching->only_pending || (!is_gone && approval_is_open(approval)))
+    if (watching->only_pending && (is_gone || !approval_is_open(approval)))
+        return;
+    if (is_gone || has_new_line(watching, approval))
         print_line(watching, type, approval);
 }
 

@@ -93,7 +93,7 @@ static const struct option_row wait_options[] = {
     OPTIONS_FILTER, OPTION_TIMEOUT, OPTION_OUTPUT(decide_outputs, "how to print the approval")};
 static const struct option_row watch_options[] = {
     {.name = "pending", .doc = "only lines of those that wait"}, OPTIONS_FILTER,
-    OPTION_OUTPUT(watch_outputs, "a line of text, of JSON ({\"type\": …, \"object\": …}), or the name, for each change"),
+    OPTION_OUTPUT(watch_outputs, "a line of text, or the name, for each change of its status; or a line of JSON ({\"type\": …, \"object\": …}) for each change"),
     {.name = "exec", .value = "PROGRAM", .doc = "run it for each approval that waits; it decides by what it prints"},
     {.name = "parallel", .value = "N", .doc = "how many of it may run at once, from 1 to 16; 1 by default"},
     {.name = "timeout", .value = "TIME", .doc = "how long each may take, as 60, 60s, 5m or 1h; 120 by default"}};
@@ -109,7 +109,7 @@ static const struct example wait_examples[] = {
     {"chat2shell approval wait approval-abc && echo yes", "0: approved, 5: rejected, 6: nobody decided in time"},
 };
 static const struct example watch_examples[] = {
-    {"chat2shell approval watch -o json | jq -r 'select(.object.status.phase==\"pending\").object.spec.path'", "paths, as they are asked for"},
+    {"chat2shell approval watch -o json | jq -r 'select(.type==\"ADDED\" and .object.status.phase==\"pending\").object.spec.path'", "paths, as they are asked for"},
     {"chat2shell approval watch --exec ./decide", "a program decides"},
 };
 #define HOOK_DETAILS                                                                                                                                   \

@@ -194,7 +194,7 @@ static const struct variable {
 #define AT(member) offsetof(struct config, member)
     {{"CHAT2SHELL_HOST", "127.0.0.1", "IPv4 address that MCP clients connect to; one that is not a loopback address needs CHAT2SHELL_AUTH."}, read_host, AT(host)},
     {{"CHAT2SHELL_PORT", "18788", "TCP port of the MCP endpoint; 0 takes any free one."}, read_port, AT(port)},
-    {{"CHAT2SHELL_KUBE_PORT", "18789", "TCP port on 127.0.0.1 of the Kubernetes API, once chat2shell kubeconfig has opened it; 0 takes any free one."},
+    {{"CHAT2SHELL_KUBE_PORT", "18789", "TCP port on 127.0.0.1 of the Kubernetes API, once chat2shell kubeconfig has opened it; 0 takes any free one, after --off another."},
      read_port, AT(kube_port)},
     {{"CHAT2SHELL_DATA_ROOT", "~/.chat2shell", "Directory for everything that chat2shell keeps (mode 0700)."}, read_own_dir,
      AT(data_root)},
