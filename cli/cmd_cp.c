@@ -76,10 +76,21 @@ static int finish(struct copy *copy, int r)
     return r;
 }
 
-// ---- tar streams: nothing of them is looked at here -------------------------------------------------------------------------
-static int run_stream(struct copy *copy, const char *sandbox, const char *const *argv, int input_fd, struct error *err)
+// ---- what `logs` calls it
+static char *label_out(const struct copy *copy)
 {
-    const struct exec_stream stream = {.sandbox = sandbox, .argv = argv, .input_fd = input_fd, .output_fd = STDOUT_FILENO, .error_fd = STDERR_FILENO};
+    return mem_format("cp: tar out of %s", copy->from.path);
+}
+
+static char *label_into(const struct copy *copy)
+{
+    return mem_format("cp: tar into %s", copy->to.path);
+}
+
+// ---- tar streams: nothing of them is looked at here -------------------------------------------------------------------------
+static int run_stream(struct copy *copy, const char *sandbox, const char *label, const char *const *argv, int input_fd, struct error *err)
+{
+    const struct exec_stream stream = {.sandbox = sandbox, .label = label, .argv = argv, .input_fd = input_fd, .output_fd = STDOUT_FILENO, .error_fd = STDERR_FILENO};
     int exit_code;
     if (exec_stream_run(copy->rest, &stream, &exit_code, err) < 0)
         return -1;
@@ -127,7 +138,8 @@ static int copy_to_stream(struct copy *copy, struct error *err)
     enum copy_kind kind;
     if (isatty(STDOUT_FILENO))
         return error_set(err, ERROR_USAGE, "redirect it: chat2shell cp dev:src - > src.tar", "a tar stream is not written to a terminal");
-    return reading_make(copy, &reading, &kind, err) < 0 ? -1 : run_stream(copy, copy->from.sandbox, reading.argv, -1, err);
+    CLEANUP_FREE char *label = label_out(copy);
+    return reading_make(copy, &reading, &kind, err) < 0 ? -1 : run_stream(copy, copy->from.sandbox, label, reading.argv, -1, err);
 }
 
 static int copy_from_stream(struct copy *copy, struct error *err)
@@ -138,7 +150,8 @@ static int copy_from_stream(struct copy *copy, struct error *err)
         return -1;
     if (kind != COPY_DIRECTORY)
         return refuse_missing_directory(copy->to.path, err);
-    return run_stream(copy, copy->to.sandbox, argv, STDIN_FILENO, err);
+    CLEANUP_FREE char *label = label_into(copy);
+    return run_stream(copy, copy->to.sandbox, label, argv, STDIN_FILENO, err);
 }
 
 // ---- out of a sandbox ----------------------------------------------------------------------------------------------------------
@@ -183,9 +196,10 @@ static int read_max_bytes(const struct invocation *in, int64_t *ret, struct erro
 
 static int run_extract(struct copy *copy, const struct extract *extract, const char *const *argv, struct error *err)
 {
+    CLEANUP_FREE char *label = label_out(copy);
     CLEANUP(inside_clear) struct inside inside = INSIDE_INIT;
     struct error own = ERROR_INIT;
-    if (inside_start(&inside, copy->rest, copy->from.sandbox, argv, INSIDE_OUTPUT, err) < 0)
+    if (inside_start(&inside, copy->rest, copy->from.sandbox, label, argv, INSIDE_OUTPUT, err) < 0)
         return -1;
     struct tar_reader *reader = tar_reader_new(inside_read, &inside);
     int r = extract_run(extract, reader, &own);
@@ -259,11 +273,12 @@ static int find_target(struct copy *copy, bool is_directory, const char **ret_di
 
 static int run_pack(struct copy *copy, const struct pack *pack, const char *directory, struct error *err)
 {
+    CLEANUP_FREE char *label = label_into(copy);
     CLEANUP(inside_clear) struct inside inside = INSIDE_INIT;
     struct error own = ERROR_INIT;
     struct tar_writer writer = {.write = inside_write, .arg = &inside};
     const char *const argv[] = {"tar", "-x", "-p", "-o", "-f", "-", "-C", directory, NULL};
-    if (inside_start(&inside, copy->rest, copy->to.sandbox, argv, INSIDE_INPUT, err) < 0)
+    if (inside_start(&inside, copy->rest, copy->to.sandbox, label, argv, INSIDE_INPUT, err) < 0)
         return -1;
     int r = pack_run(pack, &writer, &own);
     return conclude(copy, &inside, copy->to.sandbox, r, &own, err);

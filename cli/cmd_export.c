@@ -72,7 +72,7 @@ static int run(struct invocation *in, struct error *err)
     const struct rest *rest = invocation_rest(in, err);
     if (!rest || target_open(&target, file, err) < 0)
         return -1;
-    const struct exec_stream stream = {.sandbox = sandbox, .argv = bundle_argv, .input_fd = -1, .output_fd = target.fd, .error_fd = STDERR_FILENO,
+    const struct exec_stream stream = {.sandbox = sandbox, .label = "export: a bundle of the branches", .argv = bundle_argv, .input_fd = -1, .output_fd = target.fd, .error_fd = STDERR_FILENO,
                                        .output_max_bytes = BUNDLE_MAX_BYTES};
     int exit_code;
     struct stat info;

@@ -20,7 +20,7 @@ static void *run_program(void *arg)
 {
     struct inside *inside = arg;
     bool is_input = inside->stream == INSIDE_INPUT;
-    const struct exec_stream stream = {.sandbox = inside->sandbox, .argv = inside->argv, .input_fd = is_input ? inside->its_fd : -1,
+    const struct exec_stream stream = {.sandbox = inside->sandbox, .label = inside->label, .argv = inside->argv, .input_fd = is_input ? inside->its_fd : -1,
                                        .output_fd = is_input ? inside->words_fds[1] : inside->its_fd, .error_fd = inside->words_fds[1], .ends_with_reader = !is_input};
     inside->result = exec_stream_run(inside->rest, &stream, &inside->exit_code, &inside->error);
     // A thread of exec_stream may still read: it and we are told, and the number is not given to somebody else.
@@ -75,10 +75,10 @@ static int join_stream(struct inside *inside, struct error *err)
     return pipe2(inside->words_fds, O_CLOEXEC) < 0 ? error_errno(err, errno, NULL, "cannot make a pipe") : 0;
 }
 
-int inside_start(struct inside *inside, const struct rest *rest, const char *sandbox, const char *const *argv, enum inside_stream stream,
-                 struct error *err)
+int inside_start(struct inside *inside, const struct rest *rest, const char *sandbox, const char *label, const char *const *argv,
+                 enum inside_stream stream, struct error *err)
 {
-    *inside = (struct inside){.rest = rest, .sandbox = sandbox, .argv = argv, .stream = stream, .fd = -1, .its_fd = -1, .signal_fd = -1,
+    *inside = (struct inside){.rest = rest, .sandbox = sandbox, .label = label, .argv = argv, .stream = stream, .fd = -1, .its_fd = -1, .signal_fd = -1,
                               .words_fds = {-1, -1}, .error = ERROR_INIT, .words = BUFFER_INIT(INSIDE_WORDS_MAX_BYTES)};
     if (watch_signals(inside, err) < 0 || join_stream(inside, err) < 0 || thread_start(&inside->words_thread, "words", run_words, inside, err) < 0)
         return -1;

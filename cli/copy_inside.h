@@ -12,6 +12,7 @@ enum inside_stream { INSIDE_OUTPUT, INSIDE_INPUT }; // what of it is joined to u
 struct inside {
     const struct rest *rest;
     const char *sandbox;
+    const char *label; // what `logs` calls it
     const char *const *argv;
     enum inside_stream stream;
     int fd;            // our end: its output, or its input
@@ -25,10 +26,10 @@ struct inside {
     struct buffer words;
 };
 #define INSIDE_INIT {.fd = -1, .its_fd = -1, .signal_fd = -1, .words_fds = {-1, -1}}
-// argv and the rest are borrowed until inside_end. INT, TERM and HUP do not end the process from here on: they make the next
+// label, argv and the rest are borrowed until inside_end. INT, TERM and HUP do not end the process from here on: they make the next
 // inside_read or inside_write fail with ERROR_CANCELLED.
-int inside_start(struct inside *inside, const struct rest *rest, const char *sandbox, const char *const *argv, enum inside_stream stream,
-                 struct error *err);
+int inside_start(struct inside *inside, const struct rest *rest, const char *sandbox, const char *label, const char *const *argv,
+                 enum inside_stream stream, struct error *err);
 ssize_t inside_read(void *inside, void *to, size_t len, struct error *err);
 // Reads away what is left of its output until it ends. ERROR_TIMEOUT: it goes on for more than ten seconds, or prints much.
 int inside_drain(struct inside *inside, struct error *err);

@@ -106,12 +106,13 @@ static int end_look(struct inside *inside, const struct copy_place *place, struc
 int copy_look_inside(const struct rest *rest, const struct copy_place *place, bool follows, enum copy_kind *ret, char **ret_resolved, struct error *err)
 {
     CLEANUP(copy_name_clear) struct copy_name name = {0};
+    CLEANUP_FREE char *label = mem_format("cp: look at %s", place->path);
     CLEANUP(inside_clear) struct inside inside = INSIDE_INIT;
     CLEANUP(buffer_free) struct buffer answer = BUFFER_INIT(ANSWER_MAX_BYTES);
     copy_name_split(place->path, &name);
     // A target that is a link to a directory is that directory; a source that is a link is a link.
     const char *const argv[] = {"sh", "-c", look, "sh", place->path, name.directory, ret_resolved ? follows ? "follow" : "source" : "target", NULL};
-    if (inside_start(&inside, rest, place->sandbox, argv, INSIDE_OUTPUT, err) < 0)
+    if (inside_start(&inside, rest, place->sandbox, label, argv, INSIDE_OUTPUT, err) < 0)
         return -1;
     int r = read_answer(&inside, &answer, err);
     if (end_look(&inside, place, r < 0 ? NULL : err) < 0 || r < 0)

@@ -86,6 +86,8 @@ static int open_stream(const struct rest *rest, struct session *session, struct 
     CLEANUP_FREE char *path = mem_format(REST_OWN "/sandboxes/%s/exec", name);
     CLEANUP_JSON json_t *body = json_object();
     json_set_text(body, "cwd", ask->cwd);
+    if (ask->label)
+        json_set_text(body, "label", ask->label);
     if (pack_argv(body, ask, err) < 0 || pack_env(body, ask, err) < 0)
         return -1;
     if (ask->has_terminal)

@@ -7,6 +7,7 @@
 struct exec_stream {
     const char *sandbox;        // name, uid or prefix
     const char *const *argv;    // NULL-terminated
+    const char *label;          // what `logs` calls it; NULL: argv
     const char *cwd;            // NULL = the workspace
     const char *const *env;     // "NAME=VALUE", NULL-terminated; NULL = none
     int input_fd;               // -1 = the program reads nothing

@@ -78,6 +78,9 @@ static int check_start(const json_t *body, struct error *err)
         return -1;
     if (cwd && !json_is_null(cwd) && !json_is_string(cwd))
         return error_set(err, ERROR_INVALID, NULL, "cwd: must be a string");
+    const json_t *label = json_object_get(body, "label");
+    if (label && !json_is_string(label))
+        return error_set(err, ERROR_INVALID, NULL, "label: must be a string");
     if (env && !json_is_null(env) && !json_is_object(env))
         return error_set(err, ERROR_INVALID, NULL, "env: must be an object of strings");
     json_object_foreach((json_t *)env, name, value) if (!json_is_string(value)) return error_set(
@@ -91,13 +94,14 @@ static void make_id(char id[EXEC_ID_SIZE])
     random_hex(id + 5, EXEC_ID_SIZE - 6);
 }
 
-// For `chat2shell logs`.
+// For `chat2shell logs`: the operator's word for what is run, or else that itself.
 static void note_start(const struct sandbox_ask *ask)
 {
     CLEANUP(buffer_free) struct buffer line = BUFFER_INIT(JOURNAL_TEXT_BYTES);
+    json_t *label = json_object_get(ask->call->body, "label"), *word;
+    CLEANUP_JSON json_t *words = label ? json_pack("[O]", label) : json_incref(json_object_get(ask->call->body, "argv"));
     size_t i;
-    json_t *word;
-    json_array_foreach(json_object_get(ask->call->body, "argv"), i, word) {
+    json_array_foreach(words, i, word) {
         size_t len = json_string_length(word);
         if (i && line.len < line.max)
             buffer_append_char(&line, ' ');

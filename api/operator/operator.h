@@ -58,7 +58,7 @@
 //                                      source: "call"|"server", text, caller?, tool?, result?, exitCode?, durationMs?}], position, hasGap, hasMore,
 //                                      isOver}: `after` of the next request is `position`; waits until there is something. NAME: also a
 //                                      sandbox that was removed in the last hour
-//   POST   /sandboxes/NAME/exec        {argv: […], cwd?, env?, tty?: {columns?, rows?, term?}}; the data plane of `exec`, `cp` and `export`, spoken
+//   POST   /sandboxes/NAME/exec        {argv: […], cwd?, env?, label? (what `logs` calls it), tty?: {columns?, rows?, term?}}; the data plane of `exec`, `cp` and `export`, spoken
 //                                      to the tool server. With `Connection: Upgrade` and `Upgrade: chat2shell-stream` it answers 101, and the
 //                                      program's streams follow in frames (controller/base/frames.h); the connection's end is the program's.
 //                                      Else → {execId}, for callers that want requests:
