@@ -21,6 +21,7 @@ static void on_done(void *arg, int result, const struct error *err)
 
 static enum reconcile_verdict write_status(struct world *world, struct record *exposure, struct error *err)
 {
+    exposure_settle_ready(exposure, clock_wall(world->clock));
     return store_write_status(world->store, exposure, err) < 0 ? RECONCILE_FAILED : RECONCILE_DONE;
 }
 

@@ -3,6 +3,17 @@
 #include "controller/base/memory.h"
 #include "reconcilers/exposure.h"
 
+void exposure_settle_ready(struct record *exposure, struct wall_time now)
+{
+    const struct condition *published = record_condition(exposure, CONDITION_PUBLISHED), *reachable = record_condition(exposure, CONDITION_REACHABLE);
+    bool is_published = published && published->status == CONDITION_TRUE;
+    const struct condition *why = is_published ? reachable : published;
+    CLEANUP_FREE char *reason = mem_strdup(why ? why->reason : is_published ? "NotLookedAt" : "NotPublished");
+    CLEANUP_FREE char *message = mem_strdup(why ? why->message : is_published ? "it is published; whether something listens inside is looked at next" : "it is not published yet");
+    bool is_ready = is_published && reachable && reachable->status == CONDITION_TRUE;
+    record_set_condition(exposure, CONDITION_READY, is_ready ? CONDITION_TRUE : CONDITION_FALSE, now, reason, "%s", message);
+}
+
 void exposure_set_waiting(struct record *exposure, struct wall_time now)
 {
     const char *name = exposure->spec.exposure.sandbox_ref;
@@ -10,12 +21,14 @@ void exposure_set_waiting(struct record *exposure, struct wall_time now)
                          "there is no live sandbox named %s yet; the exposure waits for it", name);
     record_set_condition(exposure, CONDITION_PUBLISHED, CONDITION_FALSE, now, "SandboxNotFound",
                          "there is no live sandbox named %s yet; the exposure waits for it", name);
+    exposure_settle_ready(exposure, now);
 }
 
 static void set_blocked(struct record *exposure, struct wall_time now, const char *reason, const char *why)
 {
     record_drop_condition(exposure, CONDITION_REF_NOT_FOUND);
     record_set_condition(exposure, CONDITION_PUBLISHED, CONDITION_FALSE, now, reason, "%s", why);
+    exposure_settle_ready(exposure, now);
 }
 
 // Somebody may have exposed the port, or as many as there may be, since this one was made. A port that is being given back counts.

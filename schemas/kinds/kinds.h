@@ -128,7 +128,7 @@ struct exposure_spec { // immutable
 };
 struct exposure_status {
     int64_t observed_generation;
-    struct condition_list conditions; // Published, Reachable, RefNotFound
+    struct condition_list conditions; // Ready (of the other two), Published, Reachable, RefNotFound
     char *phase;
     char *sandbox_uid;
     int64_t host_port;

@@ -249,6 +249,7 @@ static void an_exposure_waits_for_its_sandbox_and_says_so(void **state)
     assert_string_equal(api->warning, "299 - \"there is no sandbox named dev yet; the exposure waits for it\"");
     assert_condition(made, CONDITION_REF_NOT_FOUND, "True SandboxNotFound");
     assert_condition(made, CONDITION_PUBLISHED, "False SandboxNotFound");
+    assert_condition(made, CONDITION_READY, "False SandboxNotFound");
     assert_string_equal(api_text(made, "status/phase"), "pending");
     assert_string_equal(api_text(made, "metadata/finalizers/0"), FINALIZER_MAPPING);
     world_settle(api->fixture);

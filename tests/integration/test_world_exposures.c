@@ -18,6 +18,7 @@ static void exposing_twice_returns_the_same_mapping(void **state)
     CLEANUP_RECORD struct record *first = expose_and_settle(fx, sandbox->meta.uid, 8000);
     CLEANUP_RECORD struct record *second = expose_and_settle(fx, sandbox->meta.uid, 8000);
     assert_true(record_is_true(first, CONDITION_PUBLISHED));
+    assert_true(record_is_true(first, CONDITION_REACHABLE) && record_is_true(first, CONDITION_READY));
     assert_string_equal(first->meta.uid, second->meta.uid);
     assert_int_equal(first->status.exposure.host_port, second->status.exposure.host_port);
     assert_int_equal(fake_driver_calls(fx->world.driver, FAKE_PUBLISH), 1);
@@ -56,6 +57,8 @@ static void a_publish_that_fails_is_tried_again(void **state)
     fake_driver_inject(fx->world.driver, FAKE_PUBLISH, FAKE_FAIL, 2);
     CLEANUP_RECORD struct record *failing = expose_and_settle(fx, sandbox->meta.uid, 8000);
     assert_true(record_is_false(failing, CONDITION_PUBLISHED));
+    assert_true(record_is_false(failing, CONDITION_READY));
+    assert_string_equal(record_condition(failing, CONDITION_READY)->reason, "PublishFailed");
     for (int i = 0; i < 4; i++)
         world_advance(fx, 10 * 1000);
     CLEANUP_RECORD struct record *fresh = world_get_record(fx, KIND_EXPOSURE, failing->meta.uid);
