@@ -36,14 +36,33 @@ static int ask(const char *name, struct error *err)
     return error_hint(err, "save the work first: chat2shell export %s FILE", name);
 }
 
-int loss_confirm(const struct invocation *in, const struct rest *rest, const json_t *sandbox, struct error *err)
+// NULL: nothing.
+static int find_loss(const struct rest *rest, const json_t *sandbox, char **ret, struct error *err)
 {
     CLEANUP_JSON json_t *unsaved = NULL;
     CLEANUP_FREE char *uid = http_escape(object_uid(sandbox));
     CLEANUP_FREE char *path = mem_format(REST_OWN "/sandboxes/%s/unsaved", uid);
     if (rest_get(rest, path, &unsaved, err) < 0)
         return -1;
-    CLEANUP_FREE char *loss = word_loss(unsaved, sandbox);
+    *ret = word_loss(unsaved, sandbox);
+    return 0;
+}
+
+int loss_foretell(const struct rest *rest, const json_t *sandbox, struct error *err)
+{
+    CLEANUP_FREE char *loss = NULL, *name = utf8_to_printable(object_name(sandbox), strlen(object_name(sandbox)), false);
+    if (find_loss(rest, sandbox, &loss, err) < 0)
+        return -1;
+    if (loss)
+        fprintf(stderr, "Deleting sandbox/%s would lose %s: without --yes it is asked for, or refused.\n", name, loss);
+    return 0;
+}
+
+int loss_confirm(const struct invocation *in, const struct rest *rest, const json_t *sandbox, struct error *err)
+{
+    CLEANUP_FREE char *loss = NULL;
+    if (find_loss(rest, sandbox, &loss, err) < 0)
+        return -1;
     if (!loss)
         return 0;
     CLEANUP_FREE char *name = utf8_to_printable(object_name(sandbox), strlen(object_name(sandbox)), false);

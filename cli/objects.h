@@ -50,4 +50,5 @@ int wait_until_ready(const struct rest *rest, const struct kind_info *info, cons
 // Says on stderr what deleting the sandbox loses, if anything; asks on a terminal; elsewhere goes on only with --yes.
 // ERROR_REFUSED, or ERROR_CANCELLED where the answer was no.
 int loss_confirm(const struct invocation *in, const struct rest *rest, const json_t *sandbox, struct error *err);
+int loss_foretell(const struct rest *rest, const json_t *sandbox, struct error *err); // says it on stderr, asks nobody
 #define OPTION_YES {.name = "yes", .letter = 'y', .doc = "go on even if work is lost"}

@@ -138,11 +138,39 @@ static json_t *of_rank(const json_t *objects, int rank)
 // ---- all of it --------------------------------------------------------------------------------------------------------------
 static int confirm(const struct removing *removing, const json_t *objects, struct error *err)
 {
+    const struct removal *removal = removing->removal;
+    int r = 0;
     size_t i;
     json_t *object;
-    json_array_foreach((json_t *)objects, i, object) if (selection_kind(object)->kind == KIND_SANDBOX &&
-                                                         loss_confirm(removing->removal->in, removing->rest, object, err) < 0) return -1;
-    return 0;
+    json_array_foreach((json_t *)objects, i, object)
+    {
+        if (r < 0 || removal->trial == REMOVAL_TRIED_HERE || selection_kind(object)->kind != KIND_SANDBOX)
+            continue;
+        r = removal->trial == REMOVAL_REAL ? loss_confirm(removal->in, removing->rest, object, err) : loss_foretell(removing->rest, object, err);
+    }
+    return r;
+}
+
+// Without the sessions of sandboxes that are among them: they end with those, and cannot be deleted by themselves.
+static json_t *drop_sessions(const json_t *objects)
+{
+    CLEANUP_JSON json_t *sandboxes = json_object();
+    json_t *rest = json_array(), *object;
+    size_t i;
+    json_array_foreach((json_t *)objects, i, object)
+    {
+        if (selection_kind(object)->kind != KIND_SANDBOX)
+            continue;
+        json_object_set_new(sandboxes, object_name(object), json_true());
+        json_object_set_new(sandboxes, object_uid(object), json_true());
+    }
+    json_array_foreach((json_t *)objects, i, object)
+    {
+        const char *sandbox = selection_kind(object)->kind == KIND_SESSION ? json_get_text(json_object_get(object, "spec"), "sandboxRef") : NULL;
+        if (!sandbox || !json_object_get(sandboxes, sandbox))
+            json_array_append(rest, object);
+    }
+    return rest;
 }
 
 static int conclude(const struct removing *removing, struct error *err)
@@ -154,12 +182,13 @@ static int conclude(const struct removing *removing, struct error *err)
     return error_set(err, removing->first.code, NULL, "%zu of %zu could not be %s", removing->failed, removing->tried, removing->removal->word);
 }
 
-int removal_run(const struct removal *removal, const json_t *objects, struct error *err)
+int removal_run(const struct removal *removal, const json_t *named, struct error *err)
 {
+    CLEANUP_JSON json_t *objects = drop_sessions(named);
     CLEANUP_JSON json_t *holders = holders_of(objects), *granted = json_object();
     struct removing removing = {.removal = removal, .rest = invocation_rest(removal->in, err), .tried = json_array_size(objects), .first = ERROR_INIT,
                                 .holders = holders, .granted = granted, .deadline_ms = boot_time_now().ms + removal->timeout_s * 1000LL};
-    if (!removing.rest || (removal->trial == REMOVAL_REAL && confirm(&removing, objects, err) < 0))
+    if (!removing.rest || confirm(&removing, objects, err) < 0)
         return -1;
     for (int rank = KIND_RANKS - 1; rank >= 0; rank--) {
         CLEANUP_JSON json_t *some = of_rank(objects, rank);

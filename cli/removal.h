@@ -13,7 +13,8 @@ struct removal {
     int timeout_s;
 };
 // objects: an array, of the kinds and uids that they have. What a sandbox's end loses is asked for first (loss_confirm), before
-// anything is deleted. Each deletion is printed; each failure is told, and does not keep the others from being deleted.
+// anything is deleted (tried by the daemon: said). Sessions go with a sandbox that is among them, and are not mentioned. Each deletion
+// is printed; each failure is told, and does not keep the others from being deleted.
 int removal_run(const struct removal *removal, const json_t *objects, struct error *err);
 // --dry-run of commands that delete.
 enum removal_trial removal_trial_of(const struct invocation *in);
