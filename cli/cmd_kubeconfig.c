@@ -147,6 +147,6 @@ const struct command command_kubeconfig = {
     .details = "The daemon listens on 127.0.0.1 (port CHAT2SHELL_KUBE_PORT) with TLS and a certificate of its own, for whoever has its token, which may do\n"
                "what an operator may through the Kubernetes API. It stays on, through restarts with the same port, certificate and token, until --off. The\n"
                "token is in a file of mode 0600 below the state directory; the kubeconfig names that file, so it is no secret, and it stays good after\n"
-               "--rotate, and after --off and on again.",
+               "--rotate, and after --off and on again on the same port.",
     COMMAND_OPTIONS(options), COMMAND_EXAMPLES(examples),
 };

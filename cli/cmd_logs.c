@@ -151,13 +151,19 @@ static bool has_reader(void)
     return poll(&out, 1, 0) <= 0 || !(out.revents & (POLLERR | POLLHUP));
 }
 
+// A wait that the daemon's stop ended means what a connection that it refuses means.
+static int lose(struct error *err)
+{
+    return err->code != ERROR_UNAVAILABLE ? -1 : error_set(err, ERROR_UNREACHABLE, "start it with: chat2shell serve", "the daemon has stopped, and its logs with it");
+}
+
 // Asks again for what comes behind the last answer; the daemon answers when there is something.
 static int read_on(const struct reading *reading, json_t *body, bool follows, struct error *err)
 {
     for (;;) {
         CLEANUP_JSON json_t *answer = NULL;
         if (rest_post(reading->rest, reading->path, body, &answer, err) < 0)
-            return -1;
+            return follows ? lose(err) : -1;
         print_answer(reading, answer);
         bool is_over = json_get_bool(answer, "isOver", true), has_more = json_get_bool(answer, "hasMore", false);
         if ((!has_more && (is_over || !follows)) || !has_reader())
