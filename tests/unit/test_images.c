@@ -51,6 +51,13 @@ static void add_column(const struct field *field, const json_t *from, void *colu
                                                field->doc, field->column_priority));
 }
 
+static json_t *empty_cell(const struct field *field)
+{
+    if (field->column_empty)
+        return json_loads(field->column_empty, JSON_DECODE_ANY, NULL);
+    return is_number(field) ? json_null() : json_string("<none>");
+}
+
 static void add_cell(const struct field *field, const json_t *from, void *cells)
 {
     json_t *value = json_object_get(from, field->name);
@@ -60,7 +67,7 @@ static void add_cell(const struct field *field, const json_t *from, void *cells)
         CLEANUP_FREE char *text = json_to_text(value);
         json_array_append_new(cells, json_from_text(text));
     } else {
-        json_array_append_new(cells, is_number(field) ? json_null() : json_string(""));
+        json_array_append_new(cells, empty_cell(field));
     }
 }
 
