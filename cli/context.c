@@ -41,5 +41,10 @@ char *invocation_mcp_url(struct invocation *in, struct error *err)
         return NULL;
     const json_t *mcp = json_object_get(status, "mcp");
     const char *host = json_get_text(mcp, "host");
-    return mem_format("http://%s:%d/mcp", connectable(host ? host : config->host), (int)json_get_int(mcp, "port", 0));
+    int port = (int)json_get_int(mcp, "port", 0);
+    if (!port) { // the operator's socket answers before the endpoint listens
+        error_set(err, ERROR_UNREACHABLE, "try again in a moment; chat2shell status shows its address", "the daemon's MCP endpoint does not listen yet");
+        return NULL;
+    }
+    return mem_format("http://%s:%d/mcp", connectable(host ? host : config->host), port);
 }

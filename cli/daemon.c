@@ -141,7 +141,7 @@ static void stop(struct daemon *daemon)
     }
     if (world->lanes)
         lanes_free(world->lanes);
-    reconcilers_stop_looks(world);
+    reconcilers_stop_workers(world);
     if (world->driver)
         world->driver->ops->free(world->driver);
     driver_choice_free(&world->driver_choice);

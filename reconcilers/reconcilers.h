@@ -21,7 +21,7 @@ struct world { // what reconcilers and requests share; owned by the daemon (cli/
 };
 int reconcilers_add_all(struct world *world, struct error *err); // registers them with world->manager; call before manager_start
 // Waits for the findings that are being looked for. Before the driver goes; nobody may ask for some any more.
-void reconcilers_stop_looks(struct world *world);
+void reconcilers_stop_workers(struct world *world);
 void reconcilers_free(struct world *world);
 int effects_running(const struct world *world); // driver or lane calls under way (tests, status)
 

@@ -52,6 +52,8 @@ int request_worker_start(const char *name, struct request_worker **ret, struct e
 
 bool request_worker_add(struct request_worker *worker, void (*fn)(void *arg), void *arg)
 {
+    if (!worker)
+        return false; // stopped
     pthread_mutex_lock(&worker->lock);
     bool is_added = worker->count < REQUEST_QUEUE_MAX && !worker->is_stopping;
     if (is_added) {

@@ -54,7 +54,7 @@ static int bind_in_tx(struct store_tx *tx, void *arg, struct error *err)
     struct record *sandbox = arg;
     CLEANUP_RECORD struct record *workspace = NULL;
     struct error why = ERROR_INIT;
-    bool is_free;
+    bool is_free = false;
     if (tx_get(tx, KIND_WORKSPACE, sandbox->spec.sandbox.workspace_ref, &workspace, &why) < 0) {
         if (why.code != ERROR_NOT_FOUND)
             return error_copy(err, &why);

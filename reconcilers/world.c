@@ -90,10 +90,12 @@ int reconcilers_add_all(struct world *world, struct error *err)
     return 0;
 }
 
-void reconcilers_stop_looks(struct world *world)
+void reconcilers_stop_workers(struct world *world)
 {
-    if (world->reconcilers)
-        request_worker_stop(TAKE_PTR(world->reconcilers->looker));
+    if (!world->reconcilers)
+        return;
+    request_worker_stop(TAKE_PTR(world->reconcilers->looker));
+    request_worker_stop(TAKE_PTR(world->reconcilers->worker));
 }
 
 void reconcilers_free(struct world *world)
@@ -101,8 +103,7 @@ void reconcilers_free(struct world *world)
     struct reconcilers *mine = world->reconcilers;
     if (!mine)
         return;
-    reconcilers_stop_looks(world);
-    request_worker_stop(mine->worker);
+    reconcilers_stop_workers(world);
     for (struct anchor *at = mine->anchors; at; at = at->next)
         at->effect = NULL; // owned by the table
     anchors_forget(world, NULL);

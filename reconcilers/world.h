@@ -36,7 +36,7 @@ void exposure_register(struct world *world);
 void approval_rule_register(struct world *world);
 
 // A bounded queue and one thread for the blocking checks of requests (paths), so that no HTTP, loop or store thread
-// waits for a slow file system. At most 256 waiting; beyond: false.
+// waits for a slow file system. At most 256 waiting; beyond, and of one that is stopped (NULL): false.
 int request_worker_start(const char *name, struct request_worker **ret, struct error *err);
 void request_worker_stop(struct request_worker *worker); // runs what is queued first; NULL allowed
 bool request_worker_add(struct request_worker *worker, void (*fn)(void *arg), void *arg);

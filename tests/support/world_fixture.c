@@ -25,6 +25,7 @@ static void stop_parts(struct world_fixture *fixture)
     struct world *world = &fixture->world;
     manager_stop(world->manager, 5000);
     lanes_free(world->lanes);
+    reconcilers_stop_workers(world);
     store_close(world->store);
     loop_stop(world->loop);
     world->loop = NULL;

@@ -341,9 +341,13 @@ static void a_stop_that_meets_the_answer_is_harmless(void **state)
     json_t *request = server_expect(&server, "tools/call");
     assert_true(lane_call_stop(call));
     server_answer(&server, request, rig_result("done all the same"));
-    json_decref(server_expect(&server, "notifications/cancelled"));
     rig_call(rig, RIG_SANDBOX, "next", &next);
-    answer_text(&server, "next");
+    json_t *message = server_next(&server);
+    if (strcmp(json_get_text(message, "method"), "notifications/cancelled") == 0) { // the answer may have been faster
+        json_decref(message);
+        message = server_expect(&server, "tools/call");
+    }
+    server_answer(&server, message, rig_result("next"));
     heard_wait(&next);
     assert_int_equal(next.result, 0);
     assert_false(heard_yet(&stopped));
