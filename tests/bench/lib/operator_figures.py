@@ -22,8 +22,8 @@ COLUMNS = "kind, uid, name, resource_version, generation, created_at, created_by
 
 def connect(daemon):
     connection = socket.socket(socket.AF_UNIX)
+    connection.connect(os.path.join(data_root(daemon), "state/operator.sock"))  # without a time limit: with one a full backlog is an error
     connection.settimeout(120)
-    connection.connect(os.path.join(data_root(daemon), "state/operator.sock"))
     return connection
 
 
