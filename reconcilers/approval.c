@@ -66,13 +66,6 @@ static enum reconcile_verdict settle_approved(struct world *world, struct record
     return write_status(world, approval, err);
 }
 
-// What was decided before, if it is asked for again.
-static void forget_decision(struct approval_status *status)
-{
-    status->decided_at.ms = 0;
-    free(TAKE_PTR(status->decided_by));
-}
-
 // The rules first; what they leave waits for a person. A decision of theirs is a change, which comes here again.
 static enum reconcile_verdict settle_pending(struct world *world, struct record *approval, struct error *err)
 {
@@ -82,7 +75,7 @@ static enum reconcile_verdict settle_pending(struct world *world, struct record 
         return RECONCILE_FAILED;
     if (verdict.is_decided)
         return RECONCILE_DONE;
-    forget_decision(&approval->status.approval);
+    approval_forget_decision(approval);
     if (!verdict.holdup.code) {
         record_set_condition(approval, CONDITION_DECIDED, CONDITION_FALSE, now, "Waiting", "waits for the operator: chat2shell approval approve %s",
                              approval->meta.name);

@@ -45,6 +45,12 @@ static bool is_same_question(const struct record *approval, const char *principa
            status->device == path->device && status->inode == path->inode;
 }
 
+void approval_forget_decision(struct record *approval)
+{
+    approval->status.approval.decided_at.ms = 0;
+    free(TAKE_PTR(approval->status.approval.decided_by));
+}
+
 static int ask_again(struct store_tx *tx, struct record *approval, struct error *err)
 {
     struct approval_spec *spec = &approval->spec.approval;
@@ -56,9 +62,7 @@ static int ask_again(struct store_tx *tx, struct record *approval, struct error 
     text_map_set(&approval->meta.annotations, ANNOTATION_DECIDED_BY, NULL);
     if (tx_write_meta(tx, &ACTOR_CONTROLLER, approval, err) < 0)
         return -1;
-    struct approval_status *status = &approval->status.approval;
-    status->decided_at.ms = 0;
-    free(TAKE_PTR(status->decided_by));
+    approval_forget_decision(approval);
     record_drop_condition(approval, CONDITION_DECIDED); // until the rules were asked again
     return tx_write_status(tx, approval, err);
 }

@@ -93,11 +93,9 @@ static int settle_in_tx(struct store_tx *tx, void *arg, struct error *err)
         return 0;
     if (rule->meta.generation != settling->generation)
         return error_set(err, ERROR_CONFLICT, NULL, "the rule %s changed while it was looked at", rule->meta.name);
-    const struct approval_rule_spec *spec = &rule->spec.approval_rule;
-    struct approval_rule_status *status = &rule->status.approval_rule;
     struct wall_time now = tx_now(tx);
-    bool is_expired = spec->expires_at.ms && now.ms >= spec->expires_at.ms, is_exhausted = spec->max_count && status->used_count >= spec->max_count;
-    bool is_old = status->observed_generation == rule->meta.generation && record_is_true(rule, CONDITION_READY);
+    bool is_expired = rule_is_expired(rule, now), is_exhausted = rule_is_exhausted(rule);
+    bool is_old = rule->status.approval_rule.observed_generation == rule->meta.generation && record_is_true(rule, CONDITION_READY);
     set_or_drop(rule, CONDITION_EXPIRED, is_expired, now, "its time is over");
     set_or_drop(rule, CONDITION_EXHAUSTED, is_exhausted, now, "it has decided as many approvals as it may");
     set_ready(rule, settling->reach, is_expired, is_exhausted, now);

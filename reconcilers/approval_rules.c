@@ -7,12 +7,21 @@
 #define ROOM_IN_RULE_NAME 63
 
 // ---- which rule ---------------------------------------------------------------------------------------------------------
+bool rule_is_expired(const struct record *rule, struct wall_time now)
+{
+    struct wall_time end = rule->spec.approval_rule.expires_at;
+    return end.ms && now.ms >= end.ms;
+}
+
+bool rule_is_exhausted(const struct record *rule)
+{
+    int64_t max = rule->spec.approval_rule.max_count;
+    return max && rule->status.approval_rule.used_count >= max;
+}
+
 bool rule_is_active(const struct record *rule, struct wall_time now)
 {
-    const struct approval_rule_spec *spec = &rule->spec.approval_rule;
-    bool is_over = spec->expires_at.ms && now.ms >= spec->expires_at.ms;
-    bool is_used_up = spec->max_count && rule->status.approval_rule.used_count >= spec->max_count;
-    return !is_over && !is_used_up && !rule->meta.deletion_at.ms && !rule->meta.removed_at.ms;
+    return !rule_is_expired(rule, now) && !rule_is_exhausted(rule) && !rule->meta.deletion_at.ms && !rule->meta.removed_at.ms;
 }
 
 static bool is_named(const char *wanted, const char *principal)
@@ -42,8 +51,7 @@ static bool is_about(const struct record *rule, const struct record *approval)
 {
     const struct approval_rule_spec *spec = &rule->spec.approval_rule;
     const struct approval_spec *asked = &approval->spec.approval;
-    const char *mode = asked->mode == WORKSPACE_DIRECT ? "direct" : "clone";
-    return spec->decision != APPROVAL_PENDING && text_list_has(&spec->modes, mode) && is_for(spec, asked->requester ? asked->requester : "") &&
+    return spec->decision != APPROVAL_PENDING && text_list_has(&spec->modes, workspace_mode_word(asked->mode)) && is_for(spec, asked->requester ? asked->requester : "") &&
            holds_path(spec, asked->path);
 }
 
@@ -124,31 +132,34 @@ static void tell(struct world *world, const struct record *approval, const struc
 {
     const struct approval_spec *asked = &approval->spec.approval;
     bool is_approved = rule->spec.approval_rule.decision == APPROVAL_APPROVED;
-    const char *word = is_approved ? "approved" : "rejected", *mode = asked->mode == WORKSPACE_DIRECT ? "direct" : "clone";
+    const char *word = is_approved ? "approved" : "rejected", *mode = workspace_mode_word(asked->mode);
     store_event(world->store, approval, false, is_approved ? "ApprovedByRule" : "RejectedByRule", "rule/%s %s %s, mode %s", rule->meta.name, word,
                 asked->path, mode);
     store_event(world->store, rule, false, is_approved ? "Approved" : "Rejected", "%s %s, mode %s, for %s: approval/%s", word, asked->path, mode,
                 asked->requester ? asked->requester : "nobody", approval->meta.name);
 }
 
-static const char *chosen_name(struct world *world, const struct record *approval, bool *ret_approves, char **ret, struct error *err)
+// *ret: a copy of the rule that decides; NULL: none does.
+static int choose(struct world *world, const struct record *approval, struct record **ret, struct error *err)
 {
     struct record_list rules = {0};
     if (store_list(world->store, KIND_APPROVAL_RULE, &rules, NULL, err) < 0)
-        return NULL;
+        return -1;
     const struct record *chosen = rules_choose(&rules, approval, clock_wall(world->clock));
-    *ret = chosen ? mem_strdup(chosen->meta.name) : NULL;
-    *ret_approves = chosen && chosen->spec.approval_rule.decision == APPROVAL_APPROVED;
+    *ret = chosen ? record_copy(chosen) : NULL;
     record_list_free(&rules);
-    return *ret ? *ret : "";
+    return 0;
 }
 
 int rules_decide(struct world *world, const struct record *approval, struct rules_verdict *ret, struct error *err)
 {
-    bool approves = false;
-    const char *name = chosen_name(world, approval, &approves, &ret->rule, err);
-    if (!name || !*name)
-        return name ? 0 : -1;
+    CLEANUP_RECORD struct record *chosen = NULL;
+    if (choose(world, approval, &chosen, err) < 0)
+        return -1;
+    if (!chosen)
+        return 0;
+    bool approves = chosen->spec.approval_rule.decision == APPROVAL_APPROVED;
+    mem_replace(&ret->rule, chosen->meta.name);
     struct deciding deciding = {.seen = approval, .is_checked = approves};
     if (approves && approval_check(world->config, approval, &ret->holdup) < 0)
         return 0;

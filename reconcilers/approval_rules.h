@@ -5,6 +5,8 @@
 
 // Has it time and decisions left? By its spec and count alone; what its conditions say may be older.
 bool rule_is_active(const struct record *rule, struct wall_time now);
+bool rule_is_expired(const struct record *rule, struct wall_time now);
+bool rule_is_exhausted(const struct record *rule);
 // The one that decides, borrowed from the list; NULL: none does. Among several, one that rejects before those that approve,
 // then the first by name.
 const struct record *rules_choose(const struct record_list *rules, const struct record *approval, struct wall_time now);

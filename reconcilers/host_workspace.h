@@ -21,6 +21,8 @@ int tx_find_pending(struct store_tx *tx, const struct host_path *path, enum work
 // stood for REJECTION_STANDS_MS the very same record is asked for again, so that who repeats a request makes no more of them.
 int tx_find_rejected(struct store_tx *tx, const struct store_actor *actor, const struct host_path *path, enum workspace_mode mode,
                      struct record **ret, struct error *err);
+// What was decided before is out of the status: it is asked for again.
+void approval_forget_decision(struct record *approval);
 // Room for one more that an untrusted caller asks for? ERROR_LIMIT. The oldest rejected one goes where there are too many.
 int tx_check_approvals(struct store_tx *tx, struct error *err);
 // May this approval be approved now? All that the path policy asks, the identity that was shown, and for a direct mount

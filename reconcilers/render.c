@@ -91,7 +91,7 @@ json_t *render_approval(const struct record *approval)
     json_set_text(object, "id", approval->meta.uid);
     json_set_text(object, "status", words[approval->spec.approval.decision]);
     json_set_text(object, "path", approval->spec.approval.path);
-    json_set_text(object, "mode", approval->spec.approval.mode == WORKSPACE_DIRECT ? "direct" : "clone");
+    json_set_text(object, "mode", workspace_mode_word(approval->spec.approval.mode));
     set_time(object, "createdAt", approval->meta.created_at);
     set_time(object, "decidedAt", approval->status.approval.decided_at);
     return object;

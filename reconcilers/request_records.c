@@ -155,7 +155,7 @@ static int add_workspace_in_tx(struct store_tx *tx, void *arg, struct error *err
             return -1;
     } else if (demand->wanted) {
         return error_set(err, ERROR_EXISTS, "use that one, or delete it first", "%s has a workspace of mode %s already: %s", demand->path.resolved,
-                         demand->mode == WORKSPACE_DIRECT ? "direct" : "clone", workspace->meta.name);
+                         workspace_mode_word(demand->mode), workspace->meta.name);
     }
     demand->record = TAKE_PTR(workspace);
     return keep(demand, err);

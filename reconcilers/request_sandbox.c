@@ -114,12 +114,6 @@ static int count_and_join(struct store_tx *tx, struct ask *ask, struct error *er
 }
 
 // ---- which workspace ------------------------------------------------------------------------------------------------
-static const char *mode_word(enum workspace_mode mode)
-{
-    static const char *const words[] = {[WORKSPACE_MANAGED] = "managed", [WORKSPACE_CLONE] = "clone", [WORKSPACE_DIRECT] = "direct"};
-    return words[mode];
-}
-
 static int take_by_id(struct store_tx *tx, struct ask *ask, struct record **ret, struct error *err)
 {
     CLEANUP_RECORD struct record *workspace = NULL;
@@ -131,7 +125,7 @@ static int take_by_id(struct store_tx *tx, struct ask *ask, struct record **ret,
                          workspace->spec.workspace.mode == WORKSPACE_MANAGED ? "moved to the trash" : "revoked");
     if (ask->has_mode && ask->mode != workspace->spec.workspace.mode)
         return error_set(err, ERROR_INVALID, "leave out workspace_mode", "workspace_mode '%s' does not match the workspace %s, which is '%s'",
-                         mode_word(ask->mode), ask->workspace_id, mode_word(workspace->spec.workspace.mode));
+                         workspace_mode_word(ask->mode), ask->workspace_id, workspace_mode_word(workspace->spec.workspace.mode));
     const struct condition *ready = record_condition(workspace, CONDITION_READY);
     if (workspace->spec.workspace.mode != WORKSPACE_MANAGED && ready && ready->status == CONDITION_FALSE)
         return error_set(err, ERROR_STATE, "create with workspace_path to ask for approval again", "the workspace %s is not usable: %s",
@@ -245,7 +239,7 @@ static int parse_mode(struct ask *ask, const char *word, struct error *err)
     if (!word)
         return 0;
     for (int mode = WORKSPACE_MANAGED; mode <= WORKSPACE_DIRECT; mode++)
-        if (strcmp(word, mode_word((enum workspace_mode)mode)) == 0) {
+        if (strcmp(word, workspace_mode_word((enum workspace_mode)mode)) == 0) {
             ask->mode = (enum workspace_mode)mode;
             return 0;
         }
@@ -259,7 +253,7 @@ static int check_arguments(const struct ask *ask, struct error *err)
     if (ask->path && ask->mode == WORKSPACE_MANAGED)
         return error_set(err, ERROR_INVALID, "use workspace_mode clone or direct with workspace_path", "workspace_mode 'managed' does not go with workspace_path");
     if (!ask->path && !ask->workspace_id && ask->mode != WORKSPACE_MANAGED)
-        return error_set(err, ERROR_INVALID, "give workspace_path too, or leave workspace_mode out for a fresh workspace", "workspace_mode '%s' needs workspace_path", mode_word(ask->mode));
+        return error_set(err, ERROR_INVALID, "give workspace_path too, or leave workspace_mode out for a fresh workspace", "workspace_mode '%s' needs workspace_path", workspace_mode_word(ask->mode));
     const char *driver = ask->wanted->spec.sandbox.driver, *ours = request_driver_name(ask->world);
     if (driver && strcmp(driver, ours) != 0)
         return error_set(err, ERROR_INVALID, "leave it out, or start the daemon with CHAT2SHELL_DRIVER set to it",

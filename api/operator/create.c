@@ -117,7 +117,7 @@ static void create_workspace(struct create *create)
         submit(create);
     else
         request_host_workspace(call->world, call->principal, call->manager, spec->path,
-                               spec->mode == WORKSPACE_DIRECT ? "direct" : "clone", &create->wanted->meta,
+                               workspace_mode_word(spec->mode), &create->wanted->meta,
                                call->is_dry_run, on_record, create);
 }
 

@@ -3,22 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const mode_words[] = {[WORKSPACE_MANAGED] = "managed", [WORKSPACE_CLONE] = "clone", [WORKSPACE_DIRECT] = "direct"};
 static const char *const decision_words[] = {[APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved", [APPROVAL_REJECTED] = "rejected"};
-
-const char *extract_mode_word(enum workspace_mode mode)
-{
-    return mode_words[mode];
-}
 
 struct extracted extract_columns(const struct record *record)
 {
     switch (record->kind) {
     case KIND_WORKSPACE:
-        return (struct extracted){.path = record->spec.workspace.path, .mode = mode_words[record->spec.workspace.mode]};
+        return (struct extracted){.path = record->spec.workspace.path, .mode = workspace_mode_word(record->spec.workspace.mode)};
     case KIND_APPROVAL:
         return (struct extracted){.path = record->spec.approval.path,
-                                  .mode = mode_words[record->spec.approval.mode],
+                                  .mode = workspace_mode_word(record->spec.approval.mode),
                                   .decision = decision_words[record->spec.approval.decision]};
     case KIND_SANDBOX:
         return (struct extracted){.workspace_uid = record->status.sandbox.workspace_uid};

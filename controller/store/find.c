@@ -4,7 +4,7 @@
 
 static sqlite3_stmt *query_path(struct sql *sql, enum kind kind, enum workspace_mode mode, const char *path, struct error *err)
 {
-    const char *name = kind_info(kind)->name, *word = extract_mode_word(mode);
+    const char *name = kind_info(kind)->name, *word = workspace_mode_word(mode);
     return path ? sql_query(sql, SQL_LIST_OF_PATH, err, "ttt", name, word, path) : sql_query(sql, SQL_LIST_OF_MODE, err, "tt", name, word);
 }
 

@@ -81,7 +81,6 @@ struct extracted { // columns taken out of spec and status; texts belong to the 
     int64_t port;
 };
 struct extracted extract_columns(const struct record *record);
-const char *extract_mode_word(enum workspace_mode mode); // as the column `mode` has it
 // Words the failure of an insert or update that broke an index or a foreign key.
 int extract_word_conflict(struct sql *sql, const struct record *record, int extended_code, struct error *err);
 // Shared by the readers and the transaction: one query each.

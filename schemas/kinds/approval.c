@@ -1,7 +1,6 @@
 #include "schemas/kinds/common.h"
 #include "controller/base/error.h"
 
-static const char *const decision_words[] = {"", "approved", "rejected", NULL};
 
 static int check_spec(const void *value, struct error *err)
 {

@@ -6,8 +6,6 @@
 #define REQUESTERS_MAX 32
 #define COUNT_MAX 1000000
 
-static const char *const decision_words[] = {"", "approved", "rejected", NULL};
-static const char *const mode_words[] = {"clone", "direct", NULL};
 
 static const char *check_requester(const char *text)
 {
@@ -32,7 +30,7 @@ static const struct field spec_fields[] = {
           "lead to: ? is one character and * any characters of one component; ** as a whole component is any number of them.",
           .max = PATH_GLOB_MAX_BYTES, .max_items = PATHS_MAX, .check_item = path_glob_check, .is_required = true, .is_set = true,
           .column = "Paths", .column_priority = 1),
-    FIELD(struct approval_rule_spec, modes, "modes", FIELD_TEXT_LIST, "Modes that it decides about.", .words = mode_words, .max_items = 2,
+    FIELD(struct approval_rule_spec, modes, "modes", FIELD_TEXT_LIST, "Modes that it decides about.", .words = workspace_mode_words + 1, .max_items = 2,
           .is_set = true, .default_json = "[\"clone\"]", .column = "Modes"),
     FIELD(struct approval_rule_spec, requesters, "requesters", FIELD_TEXT_LIST,
           "Callers that it decides for, like mcp:token:laptop; with a * at the end all whose name begins so. Empty: any caller.",

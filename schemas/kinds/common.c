@@ -4,6 +4,12 @@
 
 static const char *const condition_status_words[] = {"Unknown", "True", "False", NULL};
 const char *const workspace_mode_words[] = {"managed", "clone", "direct", NULL};
+const char *const decision_words[] = {"", "approved", "rejected", NULL};
+
+const char *workspace_mode_word(enum workspace_mode mode)
+{
+    return workspace_mode_words[mode];
+}
 
 static const struct field condition_fields[] = {
     FIELD(struct condition, type, "type", FIELD_TEXT, "Name of the condition; a CamelCase word.", .max = 316,

@@ -5,6 +5,7 @@
 extern const struct field_table condition_table, owner_table, record_meta_table;
 extern const struct field_table given_owners_table; // {ownerReferences} as clients send it, into a struct owner_list
 extern const char *const workspace_mode_words[]; // by enum workspace_mode
+extern const char *const decision_words[];       // by enum approval_decision
 
 extern const struct field_table workspace_spec_table, workspace_status_table, approval_spec_table,
     approval_status_table, sandbox_spec_table, sandbox_status_table, session_spec_table, session_status_table,

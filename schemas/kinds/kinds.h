@@ -37,6 +37,7 @@ struct condition_list {
 
 // ---- Workspace ----------------------------------------------------------------------------------------------
 enum workspace_mode { WORKSPACE_MANAGED, WORKSPACE_CLONE, WORKSPACE_DIRECT }; // "managed", "clone", "direct"
+const char *workspace_mode_word(enum workspace_mode mode);
 struct workspace_spec {                                                       // immutable
     enum workspace_mode mode;
     char *path; // host modes only: the resolved absolute path that was approved
