@@ -1,6 +1,7 @@
 """Input from files and directories, kustomized input, and what is left of the forms in which kubectl asks and prints."""
 import os
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from c2s import test  # noqa: E402
@@ -98,20 +99,23 @@ def watches_tell_what_kind_of_change_it_was():
     for each in each_promised():
         name = name_for(each, "told")
         process = each.start("get", "ws", "--watch-only", "--output-watch-events", "-l", f"told={name}", "-o", "jsonpath={.type} {.object.metadata.name}{\"\\n\"}")
-        # Until the watch has begun nothing is seen: each try is a new object.
-        seen = []
+        made, told = [], []
+        # Whole lines: it is killed at the end, perhaps amid one.
+        reader = threading.Thread(target=lambda: [told.append(line.split()) for line in process.stdout if line.endswith("\n")], daemon=True)
+        reader.start()
 
-        def make_one():
-            each.run("create", "-f", "-", stdin=manifest(f"{name}-{len(seen)}", f"told: {name}"))
-            seen.append(True)
-            each.run("delete", "ws", f"{name}-{len(seen) - 1}")
-            return len(seen) >= 2
-        until("two objects came and went", make_one)
-        lines = [process.stdout.readline().split() for _ in range(3)]
+        def whole_lives():  # until the watch has begun nothing is seen: each try is a new object
+            made.append(f"{name}-{len(made)}")
+            each.run("create", "-f", "-", stdin=manifest(made[-1], f"told: {name}"))
+            each.run("delete", "ws", made[-1])
+            return [which for kind, which in list(told) if kind == "DELETED" and ["ADDED", which] in told]
+        one = until(f"{each} tells of a creation and its deletion", whole_lives, 60)[0]
         process.kill()
-        process.communicate()
-        check({"ADDED", "DELETED"} & {line[0] for line in lines}, f"{each}: {lines}")
-        check(all(line[1].startswith(name) for line in lines), f"{each}: {lines}")
+        process.wait()
+        reader.join(20)
+        life = [kind for kind, which in told if which == one]
+        check(life[0] == "ADDED" and life[-1] == "DELETED" and set(life[1:-1]) <= {"MODIFIED"}, f"{each}: {told}")
+        check({which for _, which in told} <= set(made), f"{each}: {told}")
 
 
 @test
