@@ -1,5 +1,6 @@
 """What the end-to-end tests share: a real daemon on a scratch data root, an MCP client over real HTTP, and the line
 protocol of tests/run ("ok NAME", "not ok NAME: why", "skip NAME: why")."""
+import atexit
 import http.client
 import json
 import os
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -19,6 +21,7 @@ from results import Results
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 BUILD = os.environ.get("CHAT2SHELL_BUILD_DIR", os.path.join(ROOT, "build/release"))
 TESTS = []
+DAEMONS = []
 
 
 class Failure(Exception):
@@ -42,6 +45,18 @@ def check(condition, why):
 
 def equal(got, wanted, what=""):
     check(got == wanted, f"{what}: got {got!r}, wanted {wanted!r}")
+
+
+def interrupted(*_):
+    """A script that is stopped from outside ends as others do, but at once: what it began ends, too."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    Daemon.is_hurried = True
+    sys.exit(1)
+
+
+for each_signal in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(each_signal, interrupted)
 
 
 def run_all():
@@ -77,13 +92,28 @@ def until(what, condition, seconds=20.0):
         time.sleep(0.02)
 
 
+def next_line(process, seconds=60):
+    """Of what it prints. One that prints nothing for so long is killed."""
+    guard = threading.Timer(seconds, process.kill)
+    guard.start()
+    try:
+        line = process.stdout.readline()
+    finally:
+        guard.cancel()
+    check(line, f"{process.args} ended, or printed nothing for {seconds} s")
+    return line
+
+
 class Daemon:
     """chat2shell serve in a directory of its own. user: run it as that (unprivileged) user."""
+
+    is_hurried = False  # all of them: the script was interrupted
 
     def __init__(self, user=None, environment=None, build=BUILD):
         self.build, self.user = build, user
         base = "/var/tmp" if user else tempfile.gettempdir()
         self.dir = tempfile.mkdtemp(prefix="c2s-e2e-", dir=base)
+        DAEMONS.append(self)
         self.allowed = os.path.join(self.dir, "repositories")
         os.mkdir(self.allowed)
         self.port = free_port()
@@ -150,14 +180,29 @@ class Daemon:
     def close(self):
         gaps = []
         if self.process and self.process.poll() is None:
-            gaps = round_trip.gaps(self)
+            gaps = [] if self.is_hurried else round_trip.gaps(self)
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(20)
+                self.process.wait(5 if self.is_hurried else 20)
             except subprocess.TimeoutExpired:
-                self.process.kill()
+                self.kill()
         shutil.rmtree(self.dir, ignore_errors=True)
         check(not gaps, gaps)
+
+    def clear_away(self):
+        """What a test left: this daemon, the commands that were started for it, its directory."""
+        mark = f"CHAT2SHELL_DATA_ROOT={self.dir}/".encode()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    is_ours = mark in file.read()
+                if is_ours and int(pid) != os.getpid():
+                    os.kill(int(pid), signal.SIGKILL)
+            except OSError:
+                continue
+        if self.process and self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
 
     def __enter__(self):
         return self.start()
@@ -184,6 +229,12 @@ class Daemon:
         if os.path.isdir(runtimes):
             found += [f"directory {name}" for name in os.listdir(runtimes) if not name.startswith(".")]
         return found
+
+
+@atexit.register
+def clear_away_all():
+    for daemon in DAEMONS:
+        daemon.clear_away()
 
 
 class Mcp:

@@ -19,7 +19,7 @@ class Keyboard:
         self.slave = slave  # kept open: the terminal outlives the command
         self.resize(columns, rows)
         self.before = termios.tcgetattr(slave)
-        self.process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env={**environment, "TERM": "xterm-256color"},
+        self.process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env={"TERM": "xterm-256color", **environment},
                                         start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
 
     def resize(self, columns, rows):

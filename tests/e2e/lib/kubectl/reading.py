@@ -5,7 +5,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from c2s import test  # noqa: E402
+from c2s import next_line, test  # noqa: E402
 from rig import check, each_promised, equal, rig, until  # noqa: E402
 
 KINDS = {"approvals": "appr", "approvalrules": "rule", "exposures": "exp", "sandboxes": "sbx", "sessions": "sess", "workspaces": "ws"}
@@ -106,9 +106,9 @@ def get_watch_prints_changes_as_they_come():
         # What was there before the watch began is printed too: the order of the two does not matter.
         manifest = "apiVersion: chat2shell.dev/v1\nkind: Workspace\nmetadata: {name: seen-%d, labels: {watched: v%d, step: '%d'}}\nspec: {mode: managed}\n"
         rig().apply(manifest % (number, number, 1))
-        equal(process.stdout.readline().split(), [f"seen-{number}", "1"], f"{each}: the new object")
+        equal(next_line(process).split(), [f"seen-{number}", "1"], f"{each}: the new object")
         rig().apply(manifest % (number, number, 2))
-        until(f"{each} prints the change", lambda: process.stdout.readline().split() == [f"seen-{number}", "2"])
+        until(f"{each} prints the change", lambda: next_line(process).split() == [f"seen-{number}", "2"])
         process.send_signal(signal.SIGINT)
         process.wait(20)
         equal(process.stderr.read(), "", f"stderr of {each}")
@@ -140,7 +140,7 @@ def events_are_listed_and_watched():
         name = each.json("get", "events")["items"][0]["metadata"]["name"]
         equal(each.json("get", "event", name)["metadata"]["name"], name, f"{each}: one event")
         process = each.start("events", "--for", "sandbox/reader", "-w")
-        until(f"{each} shows it", lambda: "Running" in process.stdout.readline())
+        until(f"{each} shows it", lambda: "Running" in next_line(process))
         process.kill()
         process.communicate()
 
