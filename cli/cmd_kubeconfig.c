@@ -30,15 +30,12 @@ static int read_token(const char *path, char **ret, struct error *err)
 static json_t *make_user(const struct invocation *in, const json_t *listener, struct error *err)
 {
     const char *path = json_get_text(listener, "tokenFile");
-    char *token = NULL;
+    CLEANUP_SECRET char *token = NULL;
     if (!invocation_switch(in, "embed-token", false))
         return json_pack("{s:s, s:s}", "tokenFile", path, "token-file", path);
     if (read_token(path, &token, err) < 0)
         return NULL;
-    json_t *user = json_pack("{s:s}", "token", token);
-    explicit_bzero(token, strlen(token));
-    free(token);
-    return user;
+    return json_pack("{s:s}", "token", token);
 }
 
 static json_t *make_config(const struct invocation *in, const json_t *listener, struct error *err)

@@ -17,7 +17,7 @@ static int open_client(struct invocation *in, struct mcp_client *ret, struct err
     const char *given = invocation_option(in, "url");
     CLEANUP_FREE char *url = given ? mem_strdup(given) : invocation_mcp_url(in, err);
     const struct config *config = url ? invocation_config(in, err) : NULL;
-    CLEANUP(client_authorization_free) char *authorization = NULL;
+    CLEANUP_SECRET char *authorization = NULL;
     if (!config || client_read_authorization(config->mcp_token_file, &authorization, err) < 0)
         return -1;
     return mcp_client_open(url, authorization, ret, err);

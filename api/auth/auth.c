@@ -121,18 +121,11 @@ static bool check_token(const struct auth *auth, const char *token, struct calle
     return refuse_token(auth, refusal);
 }
 
-static void wipe(char **header)
-{
-    if (*header)
-        explicit_bzero(*header, strlen(*header));
-    free(*header);
-}
-
 bool auth_check(struct auth *auth, struct http_request *request, struct http_refusal *refusal)
 {
     if (!auth_is_on(auth))
         return true;
-    CLEANUP(wipe) char *header = http_request_header(request, "Authorization");
+    CLEANUP_SECRET char *header = http_request_header(request, "Authorization");
     const char *token = header ? find_token(header) : NULL;
     if (!token)
         return refuse_nobody(auth, refusal);

@@ -11,7 +11,7 @@ void mcp_client_clear(struct mcp_client *client)
     free(client->host);
     free(client->path);
     free(client->revision);
-    client_authorization_free(&client->authorization);
+    cleanup_secret(&client->authorization);
     *client = (struct mcp_client){0};
 }
 

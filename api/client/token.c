@@ -8,14 +8,6 @@
 #define HINT_FILE "make one with: chat2shell token create NAME --output-file FILE"
 #define SCHEME "Bearer "
 
-void client_authorization_free(char **authorization)
-{
-    if (*authorization)
-        explicit_bzero(*authorization, strlen(*authorization));
-    free(*authorization);
-    *authorization = NULL;
-}
-
 static void wipe(struct buffer *text)
 {
     if (text->data)

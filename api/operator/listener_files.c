@@ -38,13 +38,6 @@ char *listener_files_token_path(const char *state_dir)
 }
 
 // ---- one file -----------------------------------------------------------------------------------------------------------
-static void wipe(char **text)
-{
-    if (*text)
-        explicit_bzero(*text, strlen(*text));
-    free(*text);
-}
-
 // NULL and no error: it is not there.
 static int read_text(const struct listener_files *files, const char *name, char **ret, struct error *err)
 {
@@ -110,11 +103,11 @@ int listener_files_remove_port(const struct listener_files *files, struct error 
 // ---- the token -------------------------------------------------------------------------------------------------------------
 int listener_files_take_token(const struct listener_files *files, bool must_be_new, unsigned char ret[TOKEN_DIGEST_BYTES], struct error *err)
 {
-    CLEANUP(wipe) char *text = NULL;
+    CLEANUP_SECRET char *text = NULL;
     if (!must_be_new && read_text(files, TOKEN, &text, err) < 0)
         return -1;
     if (!text || !token_is_formed(text)) {
-        wipe(&text);
+        cleanup_secret(&text);
         text = mem_alloc(TOKEN_LEN + 1);
         token_make(text);
         if (write_text(files, TOKEN, text, err) < 0)
@@ -132,7 +125,7 @@ int listener_files_remove_token(const struct listener_files *files, struct error
 // ---- the certificate ---------------------------------------------------------------------------------------------------------
 static int make_certificate(const struct listener_files *files, struct wall_time now, char **ret_pem, char **ret_public, struct error *err)
 {
-    CLEANUP(wipe) char *pem = NULL;
+    CLEANUP_SECRET char *pem = NULL;
     if (certificate_make(now, &pem, err) < 0 || write_text(files, CERTIFICATE, pem, err) < 0 || certificate_check(pem, now, ret_public, err) < 0)
         return -1;
     *ret_pem = TAKE_PTR(pem);
@@ -141,7 +134,7 @@ static int make_certificate(const struct listener_files *files, struct wall_time
 
 int listener_files_take_certificate(const struct listener_files *files, struct wall_time now, char **ret_pem, char **ret_public, struct error *err)
 {
-    CLEANUP(wipe) char *pem = NULL;
+    CLEANUP_SECRET char *pem = NULL;
     struct error why = ERROR_INIT;
     if (read_text(files, CERTIFICATE, &pem, err) < 0)
         return -1;

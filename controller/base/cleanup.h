@@ -6,10 +6,12 @@
 //     *ret_fd = TAKE_FD(fd);
 #pragma once
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 #define CLEANUP_FREE CLEANUP(cleanup_free)
+#define CLEANUP_SECRET CLEANUP(cleanup_secret) // a text that is wiped first
 #define CLEANUP_CLOSE CLEANUP(cleanup_close)
 
 // Moves a pointer out of its variable: the variable becomes NULL, the value is the caller's.
@@ -34,6 +36,14 @@
 static inline void cleanup_free(void *at)
 {
     free(*(void **)at);
+}
+
+static inline void cleanup_secret(char **text)
+{
+    if (*text)
+        explicit_bzero(*text, strlen(*text));
+    free(*text);
+    *text = NULL;
 }
 
 static inline void cleanup_close(const int *fd)

@@ -64,9 +64,7 @@ void driver_session_close(struct driver_session *session)
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    if (session->token)
-        explicit_bzero(session->token, strlen(session->token));
-    free(session->token);
+    cleanup_secret(&session->token);
     *session = (struct driver_session){-1, -1, -1, 0, NULL};
 }
 

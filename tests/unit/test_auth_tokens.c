@@ -271,7 +271,7 @@ static void a_token_is_read_from_a_private_file_in_both_of_its_spellings(void **
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct error err = ERROR_INIT;
         CLEANUP_FREE char *path = put_file(dir, rows[i].text, strlen(rows[i].text), rows[i].mode);
-        CLEANUP(client_authorization_free) char *header = NULL;
+        CLEANUP_SECRET char *header = NULL;
         int r = client_read_authorization(path, &header, &err);
         assert_int_equal(r, rows[i].header ? 0 : -1);
         if (rows[i].header)

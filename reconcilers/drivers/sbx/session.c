@@ -44,13 +44,6 @@ struct sbx_session_start {
 
 // ---- the end of a start ------------------------------------------------------------------------------------------------
 
-static void wipe(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    free(secret);
-}
-
 static void close_streams(struct sbx_session_start *start)
 {
     int *const fds[] = {&start->streams.input_fd, &start->streams.output_fd, &start->streams.error_fd};
@@ -66,7 +59,7 @@ static void start_free(struct sbx_session_start *start)
     close_streams(start);
     sbx_held_free(start->held);
     buffer_free(&start->preamble);
-    wipe(start->token);
+    cleanup_secret(&start->token);
     free(start);
 }
 
