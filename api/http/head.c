@@ -1,4 +1,5 @@
 #include "api/http/head.h"
+#include "api/http/http.h"
 #include "controller/base/cleanup.h"
 #include <string.h>
 #include <strings.h>
@@ -139,4 +140,14 @@ int http_head_check(const struct http_head *head, int *ret_status, struct error 
     if (!host || !host->value_len)
         return refuse(ret_status, 400, err, "the Host header is missing", "", 0);
     return check_framing(head, ret_status, err);
+}
+
+bool http_host_is(const char *host, const char *name)
+{
+    size_t len = strlen(name);
+    if (strncasecmp(host, name, len) != 0)
+        return false;
+    const char *port = host + len;
+    size_t digits = port[0] == ':' ? strspn(port + 1, "0123456789") : 0;
+    return !port[0] || (digits > 0 && digits <= 5 && !port[1 + digits]);
 }

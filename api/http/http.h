@@ -98,6 +98,8 @@ const char *http_request_path(const struct http_request *request); // decoded, w
 char *http_request_header(const struct http_request *request, const char *name);
 bool http_request_has_header(const struct http_request *request, const char *name);
 size_t http_request_count_header(const struct http_request *request, const char *name);
+// Is it this name, with or without a port? host: what a Host header says, or an Origin behind its scheme.
+bool http_host_is(const char *host, const char *name);
 // The query argument's decoded value, "" if given without one, NULL if absent. Valid inside the handler.
 const char *http_request_query(const struct http_request *request, const char *name);
 const char *http_request_body(const struct http_request *request, size_t *ret_len); // NUL-terminated

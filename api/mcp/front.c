@@ -4,40 +4,16 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_port(const char *text, size_t len)
-{
-    if (!len)
-        return true;
-    if (text[0] != ':' || len < 2 || len > 6)
-        return false;
-    for (size_t i = 1; i < len; i++)
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-    return true;
-}
-
-static bool is_name_with_port(const char *host, size_t len, const char *name)
-{
-    size_t name_len = strlen(name);
-    return len >= name_len && strncasecmp(host, name, name_len) == 0 &&
-           is_port(host + name_len, len - name_len);
-}
-
-static bool is_ours(const char *host, size_t len, const struct mcp_front *front)
+bool mcp_host_is_ours(const char *host, const struct mcp_front *front)
 {
     static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (is_name_with_port(host, len, names[i]))
+        if (http_host_is(host, names[i]))
             return true;
     for (size_t i = 0; i < ARRAY_LEN(front->own_hosts); i++)
-        if (front->own_hosts[i] && is_name_with_port(host, len, front->own_hosts[i]))
+        if (front->own_hosts[i] && http_host_is(host, front->own_hosts[i]))
             return true;
     return false;
-}
-
-bool mcp_host_is_ours(const char *host, const struct mcp_front *front)
-{
-    return is_ours(host, strlen(host), front);
 }
 
 bool mcp_origin_is_ours(const char *origin, const struct mcp_front *front)
@@ -46,7 +22,7 @@ bool mcp_origin_is_ours(const char *origin, const struct mcp_front *front)
     for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
         size_t len = strlen(schemes[i]);
         if (strncasecmp(origin, schemes[i], len) == 0)
-            return is_ours(origin + len, strlen(origin + len), front);
+            return mcp_host_is_ours(origin + len, front);
     }
     return false;
 }

@@ -11,21 +11,6 @@
 #define OWN_PATHS "/chat2shell/"
 #define SAY_EVERY_MS 60000
 
-bool listener_host_is_ours(const char *host)
-{
-    static const char *const names[] = {"127.0.0.1", "localhost"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        size_t len = strlen(names[i]);
-        if (strncasecmp(host, names[i], len) != 0)
-            continue;
-        const char *rest = host + len;
-        size_t digits = rest[0] == ':' ? strspn(rest + 1, "0123456789") : 0;
-        if (!rest[0] || (digits > 0 && digits <= 5 && !rest[1 + digits]))
-            return true;
-    }
-    return false;
-}
-
 static bool refuse(struct http_refusal *refusal, int status, const char *hint, const char *message)
 {
     refusal->status = status;
@@ -35,7 +20,7 @@ static bool refuse(struct http_refusal *refusal, int status, const char *hint, c
 static bool check_origin(struct http_request *request, struct http_refusal *refusal)
 {
     CLEANUP_FREE char *host = http_request_header(request, "Host");
-    if (!host || !listener_host_is_ours(host))
+    if (!host || (!http_host_is(host, "127.0.0.1") && !http_host_is(host, "localhost")))
         return refuse(refusal, 403, "connect to 127.0.0.1 or localhost by that name", "the Host header does not name this machine");
     if (http_request_has_header(request, "Origin"))
         return refuse(refusal, 403, "web pages cannot use this server", "requests with an Origin are refused");
@@ -43,13 +28,6 @@ static bool check_origin(struct http_request *request, struct http_refusal *refu
 }
 
 // ---- the token ------------------------------------------------------------------------------------------------------------
-static void wipe(char **text)
-{
-    if (*text)
-        explicit_bzero(*text, strlen(*text));
-    free(*text);
-}
-
 // A log that somebody fills with guesses tells nothing: once a minute.
 static void say_refused(void)
 {
@@ -74,7 +52,7 @@ static bool is_good(const char *header, const unsigned char *digest)
 
 static bool check_token(struct http_request *request, const unsigned char *digest, struct http_refusal *refusal)
 {
-    CLEANUP(wipe) char *header = http_request_header(request, "Authorization");
+    CLEANUP_SECRET char *header = http_request_header(request, "Authorization");
     if (http_request_count_header(request, "Authorization") == 1 && is_good(header, digest))
         return true;
     say_refused();

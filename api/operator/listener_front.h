@@ -9,5 +9,3 @@
 
 // HTTP thread. digest: the token's; NULL: none is good any more. False: *refusal.
 bool listener_check_front(struct http_request *request, const unsigned char *digest, struct http_refusal *refusal);
-// "localhost" or "127.0.0.1", each with or without a port.
-bool listener_host_is_ours(const char *host);
