@@ -6,6 +6,7 @@
 #include "controller/log.h"
 #include "controller/thread.h"
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -64,12 +65,15 @@ static void door_close(struct door *door)
 
 static struct door *door_open(struct listener *listener, const unsigned char digest[TOKEN_DIGEST_BYTES], const char *pem, struct error *err)
 {
+    int fd = fcntl(listener->listen_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return error_errno(err, errno, "raise the limit on open files", "the socket cannot be served"), NULL;
     struct door *door = mem_alloc(sizeof(*door));
     door->server = listener->server;
     memcpy(door->digest, digest, TOKEN_DIGEST_BYTES);
     const struct http_server_options options = {
         .loop = listener->server->world->loop,
-        .listen_fd = fcntl(listener->listen_fd, F_DUPFD_CLOEXEC, 0),
+        .listen_fd = fd,
         .thread_count = HTTP_THREADS,
         .name = "kubernetes",
         .tls_pem = pem,
@@ -119,16 +123,9 @@ static int open_socket(struct listener *listener, int remembered, struct error *
     return 0;
 }
 
-static void wipe(char **text)
-{
-    if (*text)
-        explicit_bzero(*text, strlen(*text));
-    free(*text);
-}
-
 static int open_door(struct listener *listener, const struct listener_files *files, int remembered, bool is_new_token, struct error *err)
 {
-    CLEANUP(wipe) char *pem = NULL;
+    CLEANUP_SECRET char *pem = NULL;
     CLEANUP_FREE char *certificate = NULL;
     unsigned char digest[TOKEN_DIGEST_BYTES];
     struct wall_time now = clock_wall(listener->server->world->clock);

@@ -16,7 +16,8 @@
 struct operator_server;
 struct listener; // thread-safe
 struct listener *listener_new(struct operator_server *server);
-// At the daemon's start: opens it where it was on. What fails is logged and told by listener_look. Blocking.
+// At the daemon's start, before anybody can ask for changes: opens it where it was on. What fails is logged and told by listener_look.
+// Blocking.
 void listener_resume(struct listener *listener);
 // Ends every connection; waits for changes that are under way. Not on the loop or an HTTP thread. NULL allowed.
 void listener_stop(struct listener *listener);

@@ -2,7 +2,7 @@
 // must be this uid or root and live in the daemon's own user namespace), and, once asked for, over TLS on 127.0.0.1 for who has
 // its token (listener.h); there without chat2shell's own paths.
 //
-// Kinds, under /apis/chat2shell.dev/v1/PLURAL (workspaces approvals sandboxes sessions exposures):
+// Kinds, under /apis/chat2shell.dev/v1/PLURAL (workspaces approvals approvalrules sandboxes sessions exposures):
 //   GET    /PLURAL                     {kind: "SandboxList", metadata: {resourceVersion, continue?, remainingItemCount?}, items: […]};
 //                                      labelSelector, fieldSelector (the fields that the field tables mark), limit and continue (all
 //                                      pieces show the revision of the first, or 410 Expired with a token that begins anew behind it),
@@ -15,7 +15,7 @@
 //                                      uid a removed record is read, too, for 30 days: its last image, with deletionTimestamp and the
 //                                      annotation chat2shell.dev/removed-at; every other request for it is 404
 //   POST   /PLURAL                     creates (201); metadata.generateName makes a name
-//   PUT    /PLURAL/NAME                replaces spec, labels, annotations and finalizers (the server's own, chat2shell.dev/…, stay);
+//   PUT    /PLURAL/NAME                replaces spec, labels, annotations, ownerReferences and finalizers (the server's own, chat2shell.dev/…, stay);
 //                                      metadata.name must be there; metadata.resourceVersion and metadata.uid must be current if given
 //   PATCH  /PLURAL/NAME                application/merge-patch+json (RFC 7386), application/json-patch+json (RFC 6902, at most 10,000
 //                                      operations), application/apply-patch+yaml (server-side apply of JSON or YAML: creates (201) or

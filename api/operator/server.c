@@ -125,6 +125,15 @@ static int listen_and_start(struct operator_server *server, struct error *err)
     return http_server_start(&options, &server->http, err);
 }
 
+// The TLS listener before the socket: over that its changes are asked for, and they are made by one thread at a time.
+static int serve(struct operator_server *server, struct error *err)
+{
+    if (watch_hub_start(server->world, &server->watches, err) < 0)
+        return -1;
+    listener_resume(server->listener);
+    return listen_and_start(server, err);
+}
+
 int operator_server_start(struct world *world, struct operator_server **ret, struct error *err)
 {
     struct operator_server *server = mem_alloc(sizeof(*server));
@@ -136,13 +145,10 @@ int operator_server_start(struct world *world, struct operator_server **ret, str
     thread_cond_init(&server->ended);
     server->execs = operator_execs_new(world);
     server->listener = listener_new(server);
-    if (watch_hub_start(world, &server->watches, err) < 0 || listen_and_start(server, err) < 0) {
-        watch_hub_end(server->watches);
-        operator_execs_stop(server->execs);
-        operator_server_unref(server);
+    if (serve(server, err) < 0) {
+        operator_server_stop(server);
         return error_context(err, "the operator API cannot be served");
     }
-    listener_resume(server->listener);
     *ret = server;
     return 0;
 }
