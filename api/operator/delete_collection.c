@@ -83,14 +83,21 @@ static void delete_next(struct collection *collection)
 
 // ---- which
 // ---------------------------------------------------------------------------------------------------------------
+static bool is_chosen(const struct record *record, const struct selector *labels, const struct selector *fields)
+{
+    if (!labels->count && !fields->count)
+        return true;
+    CLEANUP_JSON json_t *image = record_to_json(record);
+    CLEANUP_FREE char *text = json_to_text(image);
+    return image_fits((struct json_span){text, strlen(text)}, labels, fields);
+}
+
 static void choose(struct record_list *list, const struct selector *labels, const struct selector *fields)
 {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct record *record = list->items[i];
-        CLEANUP_JSON json_t *image = labels->count || fields->count ? record_to_json(record) : NULL;
-        CLEANUP_FREE char *text = json_to_text(image);
-        if (!image || image_fits((struct json_span){text, strlen(text)}, labels, fields))
+        if (is_chosen(record, labels, fields))
             list->items[kept++] = record;
         else
             record_free(record);

@@ -65,19 +65,31 @@ static int read_all(struct listing *listing, struct error *err)
     do {
         if (read_one(listing, err) < 0)
             return -1;
-        if (listing->text.is_over)
-            return error_set(err, ERROR_TOO_LARGE, "ask for it in pieces, with limit", "the list is larger than %lu MiB", LIST_MAX_BYTES >> 20);
-    } while (listing->has_more && listing->list.count < listing->limit);
+    } while (listing->has_more && listing->list.count < listing->limit && !listing->text.is_over);
     return 0;
 }
 
-static void answer(struct listing *listing)
+static void end_list(struct listing *listing)
 {
     char next[TOKEN_SIZE];
     const struct list_token token = {listing->revision, listing->page.after};
     if (listing->has_more)
         list_token_write(&token, store_instance(listing->call->world->store), next);
     rendering_list_end(&listing->list, listing->revision, listing->has_more ? next : NULL, listing->rest);
+}
+
+static int make_list(struct listing *listing, struct error *err)
+{
+    if (read_all(listing, err) < 0)
+        return -1;
+    end_list(listing);
+    if (listing->text.is_over)
+        return error_set(err, ERROR_TOO_LARGE, "ask for it in pieces, with limit", "the list is larger than %lu MiB", LIST_MAX_BYTES >> 20);
+    return 0;
+}
+
+static void answer(struct listing *listing)
+{
     size_t len = listing->text.len;
     operator_answer_json_text(listing->call, 200, buffer_take_string(&listing->text), len);
 }
@@ -122,7 +134,7 @@ void collection_list(struct call *call, const struct collection_query *query)
     rendering_list_begin(&listing.list);
     if (query->match == MATCH_EXACT)
         listing.page.revision = listing.revision = query->revision;
-    if ((has_token && start_from_token(&listing, token, &err) < 0) || read_all(&listing, &err) < 0)
+    if ((has_token && start_from_token(&listing, token, &err) < 0) || make_list(&listing, &err) < 0)
         fail(&listing, has_token, &err);
     else
         answer(&listing);
