@@ -84,10 +84,12 @@ static int add_event(struct store_tx *tx, const struct event *event, int64_t ver
 {
     if (drop_same_end(tx, event, err) < 0 ||
         sql_run(tx->sql, SQL_EVENT_ADD, err, "ttttiitt", event->uid, event->type, event->reason, event->message, tx->now.ms, version,
-                event->name, event->kind) < 0 ||
-        end_over_object(tx, event->uid, err) < 0)
+                event->name, event->kind) < 0)
         return -1;
-    return version % TRIM_EVERY ? 0 : end_over_all(tx, err);
+    int64_t id = sqlite3_last_insert_rowid(tx->sql->db); // counts additions; versions count more than those
+    if (end_over_object(tx, event->uid, err) < 0)
+        return -1;
+    return id % TRIM_EVERY ? 0 : end_over_all(tx, err);
 }
 
 static int put_event(struct store_tx *tx, void *arg, struct error *err)

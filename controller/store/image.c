@@ -1,4 +1,4 @@
-// A row as API object, in text: exactly what json_to_text(record_to_json(record)) would give for the record in it. Its JSON columns
+// A live record's row as API object, in text: exactly what json_to_text(record_to_json(record)) would give for the record in it. Its JSON columns
 // are that already, so they are copied, not parsed. Rows of a program that wrote them otherwise are read the long way.
 #include "controller/base/json.h"
 #include "controller/base/json_span.h"
@@ -173,7 +173,7 @@ static bool stands_behind_activity(struct json_span name)
     return false;
 }
 
-// A live sandbox's activity has a table of its own, and its places among the other members.
+// A sandbox's activity has a table of its own, and its places among the other members.
 static void put_sandbox_status(struct store *store, sqlite3_stmt *row, struct json_span status, struct buffer *to)
 {
     struct record_activity activity = activity_of(store, sql_text(row, COLUMN_UID), (struct wall_time){sqlite3_column_int64(row, COLUMN_CREATED_AT)});
@@ -193,7 +193,7 @@ static void put_status(struct store *store, sqlite3_stmt *row, struct buffer *to
 {
     const struct json_span status = {sql_text(row, COLUMN_STATUS), (size_t)sqlite3_column_bytes(row, COLUMN_STATUS)};
     bool is_sandbox = strcmp(sql_text(row, COLUMN_KIND), kind_info(KIND_SANDBOX)->name) == 0;
-    if (is_sandbox && sqlite3_column_type(row, COLUMN_REMOVED_AT) == SQLITE_NULL && status.len >= 2)
+    if (is_sandbox && status.len >= 2)
         put_sandbox_status(store, row, status, to);
     else
         json_put_span(to, status);

@@ -68,7 +68,7 @@ enum record_column { // RECORD_COLUMNS in statements.c
     COLUMN_STATUS,
     COLUMN_COUNT
 };
-// The row as API object, as text.
+// The row of a live record as API object, as text.
 int image_put(struct store *store, sqlite3_stmt *row, struct buffer *to, struct error *err);
 // Finds out from which revision on rows are as this program writes them. At open.
 int image_form_open(struct store *store, struct sql *sql, struct error *err);
@@ -160,15 +160,16 @@ void changes_truncate(struct change_list *changes, size_t count);
 
 // ---- feed (feed.c) -----------------------------------------------------------------------------------------------------
 // Gives the change its revision (already in record->meta) a feed row and a place in tx->changes. before may be NULL.
-// events.c
-int events_end_old(struct store_tx *tx, size_t *ret_count, struct error *err); // a piece: at most EVENT_ENDS_MAX
-void events_tell(struct store *store);                                         // whoever asked with store_on_event
 int feed_append(struct store_tx *tx, enum store_change_type type, const struct record *record, const json_t *before, const json_t *after,
                 struct error *err);
 
 // Whether the feed still has everything after `after`: ERROR_EXPIRED. In a read transaction.
 int feed_check_position(struct sql *sql, int64_t after, struct error *err);
 int feed_newest(struct sql *sql, int64_t *ret, struct error *err); // 1 where nothing was ever written
+
+// ---- events (events.c) -------------------------------------------------------------------------------------------------
+int events_end_old(struct store_tx *tx, size_t *ret_count, struct error *err); // a piece: at most EVENT_ENDS_MAX
+void events_tell(struct store *store);                                         // whoever asked with store_on_event
 
 // ---- activity (activity.c) -----------------------------------------------------------------------------------------------
 struct activity_entry {

@@ -169,6 +169,26 @@ static void an_object_keeps_its_newest_64_events(void **state)
     store_events_free(rows, count);
 }
 
+// What only counts an event again comes in between, as reconcilers do it.
+static void all_events_together_are_10000_and_few_more(void **state)
+{
+    struct store_fixture *fixture = *state;
+    CLEANUP_RECORD struct record *busy = store_fixture_create(fixture, store_fixture_workspace(NULL));
+    store_event(fixture->store, busy, false, "Again", "the same");
+    store_event(fixture->store, busy, false, "Again", "the same");
+    for (int i = 0; i < 170; i++) {
+        CLEANUP_RECORD struct record *record = store_fixture_create(fixture, store_fixture_workspace(NULL));
+        for (int step = 0; step < 62; step++) {
+            store_event(fixture->store, record, false, "Step", "number %d", step);
+            store_event(fixture->store, busy, false, "Again", "the same");
+        }
+    }
+    struct store_event_row *rows;
+    size_t count = count_events(fixture, NULL, &rows);
+    store_events_free(rows, count);
+    assert_in_range(count, 10000, 10000 + 64);
+}
+
 static void events_end_an_hour_after_their_last_occurrence(void **state)
 {
     struct store_fixture *fixture = *state;
@@ -277,6 +297,7 @@ int main(void)
         TEST(a_tombstone_keeps_its_last_activity_and_takes_no_more),
         TEST(repeated_events_are_counted_in_one_row),
         TEST(an_object_keeps_its_newest_64_events),
+        TEST(all_events_together_are_10000_and_few_more),
         TEST(events_end_an_hour_after_their_last_occurrence),
         TEST(the_end_of_an_event_is_a_change_of_its_own),
         TEST(ends_that_are_too_many_to_tell_are_listed_anew),
