@@ -31,26 +31,29 @@ static int read_host(const char *text, void *at, struct error *err)
     return 0;
 }
 
-static int read_port(const char *text, void *at, struct error *err)
+static bool read_number(const char *text, long min, long max, int *ret)
 {
     char *end;
     errno = 0;
-    long port = strtol(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || port > 65535)
+    long number = strtol(text, &end, 10);
+    bool is_right = text[0] >= '0' && text[0] <= '9' && !*end && !errno && number >= min && number <= max;
+    if (is_right)
+        *ret = (int)number;
+    return is_right;
+}
+
+static int read_port(const char *text, void *at, struct error *err)
+{
+    if (!read_number(text, 0, 65535, at))
         return error_set(err, ERROR_INVALID, "give a number from 1 to 65535 (0: any free port)",
                          "'%s' is not a port", text);
-    *(int *)at = (int)port;
     return 0;
 }
 
 static int read_sandboxes(const char *text, void *at, struct error *err)
 {
-    char *end;
-    errno = 0;
-    long count = strtol(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || count < 1 || count > CONFIG_SANDBOXES_MAX)
+    if (!read_number(text, 1, CONFIG_SANDBOXES_MAX, at))
         return error_set(err, ERROR_INVALID, "64 is the default", "'%s' is not a number from 1 to %d", text, CONFIG_SANDBOXES_MAX);
-    *(int *)at = (int)count;
     return 0;
 }
 

@@ -95,6 +95,7 @@ void text_list_remove(struct text_list *list, const char *text);
 void text_list_clear(struct text_list *list);
 bool owners_equal(const struct owner_list *a, const struct owner_list *b);
 void owners_copy(const struct owner_list *from, struct owner_list *to); // what `to` had is freed
+json_t *owners_to_json(const struct owner_list *owners);                // as ownerReferences; new reference
 const char *text_map_get(const struct text_map *map, const char *key);
 void text_map_set(struct text_map *map, const char *key, const char *value); // NULL removes
 

@@ -3,7 +3,6 @@
 #include "controller/base/memory.h"
 #include "controller/fields/write.h"
 #include "controller/record.h"
-#include "controller/record_names.h"
 #include "schemas/kinds/common.h"
 #include <inttypes.h>
 

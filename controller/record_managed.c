@@ -4,7 +4,6 @@
 #include "controller/fields/owned.h"
 #include "controller/fields/write.h"
 #include "controller/record.h"
-#include "controller/record_names.h"
 #include "schemas/kinds/tables.h"
 #include <string.h>
 

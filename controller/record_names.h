@@ -1,11 +1,8 @@
 // Syntax of label and annotation keys and label values, as Kubernetes has it (record_check_name is in
 // record.h).
 #pragma once
-#include "schemas/kinds/kinds.h"
 #include <stdbool.h>
 
 bool name_is_qualified(
     const char *key); // "tier", "example.com/tier": optional DNS prefix, name of at most 63
 bool name_is_label_value(const char *value); // empty, or at most 63 of letters, digits, '-', '_', '.'
-
-json_t *owners_to_json(const struct owner_list *owners); // record_json.c: as ownerReferences. New reference.

@@ -150,11 +150,9 @@ static enum reconcile_verdict reconcile(void *arg, const char *uid, struct recon
 
 int rule_check_room(struct store_tx *tx, struct error *err)
 {
-    struct record_list rules = {0};
-    if (tx_list(tx, KIND_APPROVAL_RULE, &rules, err) < 0)
+    int64_t count;
+    if (tx_count_live(tx, KIND_APPROVAL_RULE, &count, err) < 0)
         return -1;
-    size_t count = rules.count;
-    record_list_free(&rules);
     return count < LIMIT_APPROVAL_RULES ? 0
                                         : error_set(err, ERROR_LIMIT, "delete those that are expired or exhausted: chat2shell get rule",
                                                     "there are %d approval rules already, the most at once", LIMIT_APPROVAL_RULES);

@@ -20,7 +20,7 @@ struct world { // what reconcilers and requests share; owned by the daemon (cli/
     struct reconcilers *reconcilers; // this folder's own memory (reconcilers_add_all)
 };
 int reconcilers_add_all(struct world *world, struct error *err); // registers them with world->manager; call before manager_start
-// Waits for the findings that are being looked for. Before the driver goes; nobody may ask for some any more.
+// Waits for the checks, findings and usage that are being looked for. Before the driver goes; nobody may ask for some any more.
 void reconcilers_stop_workers(struct world *world);
 void reconcilers_free(struct world *world);
 int effects_running(const struct world *world); // driver or lane calls under way (tests, status)

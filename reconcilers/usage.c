@@ -53,8 +53,7 @@ static void look(void *arg)
     CLEANUP_FREE struct ask *ask = arg;
     struct record_list list = {0};
     struct error err = ERROR_INIT;
-    int64_t revision;
-    if (store_list(ask->world->store, KIND_SANDBOX, &list, &revision, &err) < 0) {
+    if (store_list(ask->world->store, KIND_SANDBOX, &list, NULL, &err) < 0) {
         ask->done(ask->arg, NULL, &err);
         return;
     }
