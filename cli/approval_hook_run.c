@@ -120,11 +120,14 @@ struct run {
     bool is_told, is_late, is_stopped; // told: to end
 };
 
+// What a pipe holds, and no more at once: a program that never stops writing does not keep us from its deadline.
+#define READS_MAX 64
+
 static void read_output(struct run *run)
 {
     char bytes[1024];
     ssize_t got;
-    while (run->output_fd >= 0 && (got = read(run->output_fd, bytes, sizeof(bytes))) != -1) {
+    for (int i = 0; i < READS_MAX && run->output_fd >= 0 && (got = read(run->output_fd, bytes, sizeof(bytes))) != -1; i++) {
         size_t room = HOOK_OUTPUT_MAX - run->output.len;
         if (got == 0) {
             close(run->output_fd);

@@ -146,6 +146,19 @@ static void a_program_that_takes_too_long_is_ended_even_if_it_will_not(void **st
     assert_non_null(strstr(verdict.reason, "longer than"));
 }
 
+static void a_program_that_never_stops_writing_is_ended_all_the_same(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(hook_verdict_clear) struct hook_verdict late = {0}, stopped = {0};
+    run(bench, "trap '' TERM; echo approve; exec cat /dev/zero", 200, &late);
+    assert_int_equal(late.word, HOOK_NOTHING);
+    assert_non_null(strstr(late.reason, "longer than"));
+    assert_int_equal(eventfd_write(bench->stop_fd, 1), 0);
+    run(bench, "echo approve; exec cat /dev/zero", 600000, &stopped);
+    assert_int_equal(stopped.word, HOOK_NOTHING);
+    assert_non_null(strstr(stopped.reason, "ended with the watch"));
+}
+
 static void what_a_program_leaves_behind_is_ended_and_not_waited_for(void **state)
 {
     struct bench *bench = *state;
@@ -190,6 +203,7 @@ int main(void)
         HOOK_TEST(the_program_has_the_approval_and_decides_by_its_first_line),
         HOOK_TEST(a_program_that_fails_decides_nothing_whatever_it_said),
         HOOK_TEST(a_program_that_takes_too_long_is_ended_even_if_it_will_not),
+        HOOK_TEST(a_program_that_never_stops_writing_is_ended_all_the_same),
         HOOK_TEST(what_a_program_leaves_behind_is_ended_and_not_waited_for),
         HOOK_TEST(a_stop_ends_what_runs),
     };
