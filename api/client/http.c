@@ -154,7 +154,7 @@ static int receive(int fd, struct answer_reader *reader, bool head_only, struct 
     return r < 0 ? -1 : 0;
 }
 
-static struct http_answered take_answer(struct answer_reader *reader)
+struct http_answered http_take_answer(struct answer_reader *reader)
 {
     size_t len = reader->body.len;
     struct http_answered answer = {reader->status, TAKE_PTR(reader->content_type), TAKE_PTR(reader->warnings), NULL, len};
@@ -172,7 +172,7 @@ int http_exchange(const struct http_target *target, const struct http_ask *ask, 
     answer_reader_init(&reader);
     if (send_request(fd, target, ask, deadline, err) < 0 || receive(fd, &reader, false, deadline, err) < 0)
         return -1;
-    *ret = take_answer(&reader);
+    *ret = http_take_answer(&reader);
     return 0;
 }
 
@@ -180,7 +180,7 @@ int http_upgrade_ask(const struct http_target *target, const struct http_ask *as
                      struct http_answered *ret, struct error *err)
 {
     struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
-    CLEANUP_CLOSE int fd = target->socket_path ? connect_unix(target->socket_path, err) : connect_tcp(target, err);
+    CLEANUP_CLOSE int fd = http_connect(target, err);
     if (fd < 0)
         return -1;
     CLEANUP(answer_reader_clear) struct answer_reader reader;
@@ -190,7 +190,7 @@ int http_upgrade_ask(const struct http_target *target, const struct http_ask *as
         return -1;
     *ret_fd = -1;
     if (reader.status != 101)
-        *ret = take_answer(&reader);
+        *ret = http_take_answer(&reader);
     else if (buffer_append(early, buffer_text(&reader.body), reader.body.len) < 0)
         return error_set(err, ERROR_INTERNAL, NULL, "the daemon sent more than it may before it was asked");
     else

@@ -54,12 +54,10 @@ static void fail(struct batch *batch, struct lane *lane, const struct error *err
 
 static void finish(struct batch *batch, struct lane *lane)
 {
-    size_t len = lane->reader.body.len;
-    CLEANUP(http_answered_clear) struct http_answered answer = {lane->reader.status, TAKE_PTR(lane->reader.content_type), TAKE_PTR(lane->reader.warnings), NULL, len};
-    answer.body = buffer_take_string(&lane->reader.body);
+    CLEANUP(http_answered_clear) struct http_answered answer = http_take_answer(&lane->reader);
+    lane->is_kept = true;
     if (lane->reader.must_close)
         disconnect(lane);
-    lane->is_kept = true;
     batch->of->answered(batch->of->arg, lane->index, &answer, NULL);
     end_exchange(batch, lane);
 }
@@ -184,7 +182,7 @@ static void turn(struct batch *batch)
     struct pollfd fds[HTTP_BATCH_CONNECTIONS];
     for (size_t i = 0; i < HTTP_BATCH_CONNECTIONS; i++) {
         struct lane *lane = &batch->lanes[i];
-        if (!lane->is_busy && batch->next < batch->of->count)
+        while (!lane->is_busy && batch->next < batch->of->count) // where nobody listens any more each fails at once
             begin(batch, lane);
         fds[i] = (struct pollfd){.fd = lane->is_busy ? lane->fd : -1, .events = lane->sent < lane->out.len ? POLLIN | POLLOUT : POLLIN};
     }

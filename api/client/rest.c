@@ -160,21 +160,16 @@ int rest_open_stream(const struct rest *rest, const char *path, const json_t *bo
 {
     CLEANUP_FREE char *text = body ? json_to_text(body) : NULL;
     CLEANUP(http_answered_clear) struct http_answered answer = {0};
-    CLEANUP_JSON json_t *json = NULL;
-    const char *const headers[] = {"Accept: application/json", NULL};
-    struct http_target target = {.socket_path = rest->socket_path};
-    struct http_ask ask = {.method = body ? "POST" : "GET", .path = path, .headers = headers, .body = text, .body_len = text ? strlen(text) : 0,
-                           .timeout_ms = rest->timeout_ms ? rest->timeout_ms : REST_TIMEOUT_MS, .upgrade = STREAM_PROTOCOL,
-                           .content_type = text ? "application/json" : NULL};
+    const char *headers[2];
+    struct http_ask http = ask_of(rest, &(struct rest_ask){.method = body ? "POST" : "GET", .path = path}, text, headers);
     int fd = -1;
-    if (http_upgrade_ask(&target, &ask, &fd, early, &answer, err) < 0)
+    http.upgrade = STREAM_PROTOCOL;
+    if (http_upgrade_ask(&(struct http_target){.socket_path = rest->socket_path}, &http, &fd, early, &answer, err) < 0)
         return -1;
-    if (fd < 0 && answer.status < 300)
+    if (fd < 0 && take_answer(rest, &answer, NULL, NULL, NULL, err) < 0)
+        return -1;
+    if (fd < 0)
         return error_set(err, ERROR_INTERNAL, "is the daemon of another version?", "the daemon did not open a stream");
-    if (fd < 0) {
-        json_parse_with_nul(answer.body, answer.body_len, &json, NULL);
-        return take_failure(answer.status, json, NULL, err);
-    }
     *ret_fd = fd;
     return 0;
 }

@@ -21,6 +21,7 @@ struct server {
     bool says_close;  // with a word
     bool is_cutting;  // in the middle of an answer
     bool is_silent;
+    int requests_max; // then nobody listens any more; 0: never
     atomic_int requests;
 };
 struct visitor {
@@ -65,7 +66,8 @@ static void *visit(void *arg)
     for (int n = 1; read_request(visitor->fd, path, sizeof(path)); n++) {
         if (server->is_silent)
             continue;
-        atomic_fetch_add(&server->requests, 1);
+        if (atomic_fetch_add(&server->requests, 1) + 1 == server->requests_max)
+            shutdown(server->fd, SHUT_RDWR);
         answer(server, visitor->fd, path);
         if (server->says_close || server->is_cutting || n == server->answers_each)
             break;
@@ -233,6 +235,18 @@ static void who_does_not_answer_is_given_up_at_the_deadline(void **state)
     assert_int_equal(asked.code, ERROR_TIMEOUT);
 }
 
+static void what_is_left_when_the_server_goes_away_fails_each_by_itself(void **state)
+{
+    (void)state;
+    struct server server = {.says_close = true, .requests_max = 20};
+    struct asked asked = {.method = "GET"};
+    assert_int_equal(run(&server, &asked), 0);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(asked.answers[i] + asked.failures[i], 1);
+    assert_true(total(asked.answers) >= 20 - HTTP_BATCH_CONNECTIONS && total(asked.answers) < 20 + HTTP_BATCH_CONNECTIONS);
+    assert_int_equal(asked.code, ERROR_UNREACHABLE);
+}
+
 static void nobody_there_is_said_once(void **state)
 {
     (void)state;
@@ -253,6 +267,7 @@ int main(void)
         cmocka_unit_test(what_would_be_done_twice_is_not_asked_again),
         cmocka_unit_test(an_answer_that_is_cut_off_is_a_failure_of_that_request_alone),
         cmocka_unit_test(who_does_not_answer_is_given_up_at_the_deadline),
+        cmocka_unit_test(what_is_left_when_the_server_goes_away_fails_each_by_itself),
         cmocka_unit_test(nobody_there_is_said_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
