@@ -124,7 +124,8 @@ static void put_overview(FILE *to)
     static const struct config_variable terminal[] = {
         {.name = "NO_COLOR", .doc = "No colours, if it is set to anything; --color=always overrules it."},
         {.name = "TERM", .doc = "No colours where it is dumb or not set."},
-        {.name = "EDITOR", .doc = "What edit starts; KUBE_EDITOR comes first."},
+        {.name = "VISUAL", .doc = "The editor that edit starts."},
+        {.name = "EDITOR", .doc = "The same, where VISUAL is not set; vi where neither is."},
     };
     man_head(to, PAGE, 1, "a full shell for a chat assistant, in disposable sandboxes");
     fputs(".SH SYNOPSIS\n.B chat2shell\n.I COMMAND\n[\\fIARGUMENTS\\fR] [\\fIOPTIONS\\fR]\n"
