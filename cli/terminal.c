@@ -2,6 +2,7 @@
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,9 +88,10 @@ enum style style_of_word(const char *word)
         enum style style;
     } words[] = {
         // phases (see record_compute_phase)
-        {"running", STYLE_GOOD}, {"ready", STYLE_GOOD}, {"approved", STYLE_GOOD}, {"published", STYLE_GOOD},
-        {"creating", STYLE_WARN}, {"starting", STYLE_WARN}, {"pending", STYLE_WARN}, {"destroying", STYLE_WARN},
+        {"running", STYLE_GOOD}, {"ready", STYLE_GOOD}, {"approved", STYLE_GOOD}, {"published", STYLE_GOOD}, {"active", STYLE_GOOD},
+        {"creating", STYLE_WARN}, {"starting", STYLE_WARN}, {"pending", STYLE_WARN}, {"destroying", STYLE_WARN}, {"outside", STYLE_WARN},
         {"retained", STYLE_FAINT}, {"destroyed", STYLE_FAINT}, {"trashed", STYLE_FAINT}, {"revoked", STYLE_FAINT},
+        {"ended", STYLE_FAINT}, {"removed", STYLE_FAINT}, {"expired", STYLE_FAINT}, {"exhausted", STYLE_FAINT},
         {"failed", STYLE_BAD}, {"rejected", STYLE_BAD},
         // types of events, findings
         {"Warning", STYLE_WARN}, {"pass", STYLE_GOOD}, {"warn", STYLE_WARN}, {"fail", STYLE_BAD},
@@ -133,12 +135,16 @@ void terminal_confirm(const char *format, ...)
 
 void terminal_warn(const char *text)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static char last[WARNING_MAX_BYTES];
     char now[WARNING_MAX_BYTES];
-    snprintf(now, sizeof(now), "%s", text);
-    if (terminal.is_quiet || strcmp(now, last) == 0)
+    if (terminal.is_quiet)
         return;
-    memcpy(last, now, sizeof(last));
+    snprintf(now, sizeof(now), "%s", text);
     CLEANUP_FREE char *printable = utf8_to_printable(text, strlen(text), true);
-    fprintf(stderr, "%swarning:%s %s\n", style_on(stderr, STYLE_WARN), style_off(stderr, STYLE_WARN), printable);
+    pthread_mutex_lock(&lock);
+    if (strcmp(now, last) != 0)
+        fprintf(stderr, "%swarning:%s %s\n", style_on(stderr, STYLE_WARN), style_off(stderr, STYLE_WARN), printable);
+    memcpy(last, now, sizeof(last));
+    pthread_mutex_unlock(&lock);
 }

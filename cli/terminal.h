@@ -5,7 +5,7 @@
 //     terminal_note("waiting for %s", name);                // progress, on stderr; nothing with --quiet
 //     terminal_confirm("sandbox/%s deleted", name);         // what was done, on stdout; nothing with --quiet
 //
-// Set once, while the command line is read; one thread.
+// Set once, while the command line is read; then one thread, but for terminal_note and terminal_warn, which all may call.
 #pragma once
 #include <stdbool.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ const char *style_on(FILE *stream, enum style style);
 const char *style_off(FILE *stream, enum style style);
 const char *style_bytes(enum style style); // of a terminal; "" for PLAIN
 #define STYLE_END "\033[0m"
-// What a word of a status stands for: "running", "True", "pass" are good, "pending" is a warning, "failed" bad; else plain.
+// What a word of a status stands for: "running", "active", "pass" are good, "pending" is a warning, "failed" bad; else plain.
 enum style style_of_word(const char *word);
 
 // Lines for people that are not the result asked for; a newline is added, control characters are made visible.

@@ -4,6 +4,7 @@
 #include "controller/base/memory.h"
 #include "controller/record.h"
 #include "tests/support/support.h"
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -131,6 +132,43 @@ static void a_warning_is_told_once_in_a_row_and_not_when_it_is_to_be_quiet(void 
     assert_string_equal(plain, "warning: another\n");
 }
 
+static void *warn_often(void *arg)
+{
+    for (int i = 0; i < 100; i++)
+        terminal_warn(arg);
+    return NULL;
+}
+
+static void warn_from_two_threads(void *arg)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, warn_often, arg), 0);
+    warn_often(arg);
+    pthread_join(thread, NULL);
+}
+
+static void threads_that_warn_of_the_same_say_it_once(void **state)
+{
+    (void)state;
+    terminal_choose(NULL, false);
+    CLEANUP_FREE char *said = captured(stderr, warn_from_two_threads, "of both");
+    assert_string_equal(said, "warning: of both\n");
+}
+
+static void every_phase_that_is_no_plain_word_has_its_style(void **state)
+{
+    static const struct {
+        const char *word;
+        enum style style;
+    } rows[] = {{"running", STYLE_GOOD},  {"active", STYLE_GOOD},     {"outside", STYLE_WARN}, {"pending", STYLE_WARN},   {"failed", STYLE_BAD},
+                {"ended", STYLE_FAINT},   {"removed", STYLE_FAINT},   {"expired", STYLE_FAINT}, {"exhausted", STYLE_FAINT}, {"no phase", STYLE_PLAIN}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (style_of_word(rows[i].word) != rows[i].style)
+            fail_msg("%s", rows[i].word);
+    assert_int_equal(style_of_word(NULL), STYLE_PLAIN);
+}
+
 static void the_width_of_what_is_no_terminal_is_not_known(void **state)
 {
     FILE *file = tmpfile();
@@ -149,6 +187,8 @@ int main(void)
         cmocka_unit_test(a_table_has_the_same_words_with_colours_and_without),
         cmocka_unit_test(notes_and_confirmations_are_not_said_when_it_is_to_be_quiet),
         cmocka_unit_test(a_warning_is_told_once_in_a_row_and_not_when_it_is_to_be_quiet),
+        cmocka_unit_test(threads_that_warn_of_the_same_say_it_once),
+        cmocka_unit_test(every_phase_that_is_no_plain_word_has_its_style),
         cmocka_unit_test(the_width_of_what_is_no_terminal_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
