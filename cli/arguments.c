@@ -15,7 +15,6 @@ const struct option_row global_options[] = {
     {.name = "quiet", .letter = 'q', .doc = "print results and errors only: no notes, no progress, no word of what was done"},
 };
 const size_t global_option_count = ARRAY_LEN(global_options);
-static const struct command no_command = {.name = "", .synopsis = ""}; // what stands before the command: global options only
 
 char *invocation_name(const struct invocation *in)
 {
@@ -35,16 +34,15 @@ static int fail_usage(const struct invocation *in, struct error *err, const char
 }
 
 // ---- options ------------------------------------------------------------------------------------------------------------
-// The command's own come first.
-static const struct option_row *option_at(const struct command *command, size_t index)
+const struct option_row *option_at(const struct command *command, size_t index)
 {
-    if (index < command->option_count)
+    size_t own = command ? command->option_count : 0;
+    if (index < own)
         return &command->options[index];
-    index -= command->option_count;
-    return index < global_option_count ? &global_options[index] : NULL;
+    return index - own < global_option_count ? &global_options[index - own] : NULL;
 }
 
-static const struct option_row *find_option(const struct command *command, const char *name, size_t len)
+const struct option_row *option_find(const struct command *command, const char *name, size_t len)
 {
     const struct option_row *row;
     for (size_t i = 0; (row = option_at(command, i)) != NULL; i++)
@@ -53,18 +51,13 @@ static const struct option_row *find_option(const struct command *command, const
     return NULL;
 }
 
-static const struct option_row *find_letter(const struct command *command, char letter)
+const struct option_row *option_find_letter(const struct command *command, char letter)
 {
     const struct option_row *row;
     for (size_t i = 0; (row = option_at(command, i)) != NULL; i++)
-        if (row->letter == letter)
+        if (letter && row->letter == letter)
             return row;
     return NULL;
-}
-
-static const struct command *command_of(const struct invocation *in)
-{
-    return in->command ? in->command : &no_command;
 }
 
 static int refuse_option(const struct invocation *in, const char *word, struct error *err)
@@ -72,7 +65,7 @@ static int refuse_option(const struct invocation *in, const char *word, struct e
     const char *names[NAMES_MAX];
     const struct option_row *row;
     size_t count = 0;
-    while (count < NAMES_MAX && (row = option_at(command_of(in), count)) != NULL)
+    while (count < NAMES_MAX && (row = option_at(in->command, count)) != NULL)
         names[count++] = row->name;
     CLEANUP_FREE char *bare = mem_strndup(word, strcspn(word, "="));
     const char *nearest = strncmp(bare, "--", 2) == 0 ? problems_nearest(bare + 2, names, count) : NULL;
@@ -140,7 +133,7 @@ static int take_long(struct invocation *in, char **argv, int argc, int *at, stru
 {
     const char *name = argv[*at] + 2;
     size_t len = strcspn(name, "=");
-    const struct option_row *row = find_option(command_of(in), name, len);
+    const struct option_row *row = option_find(in->command, name, len);
     if (!row)
         return refuse_option(in, argv[*at], err);
     return name[len] ? add_value(in, row, name + len + 1, err) : need_value(in, row, argv, argc, at, err);
@@ -149,7 +142,7 @@ static int take_long(struct invocation *in, char **argv, int argc, int *at, stru
 static int take_short(struct invocation *in, char **argv, int argc, int *at, struct error *err)
 {
     for (const char *c = argv[*at] + 1; *c; c++) {
-        const struct option_row *row = find_letter(command_of(in), *c);
+        const struct option_row *row = option_find_letter(in->command, *c);
         if (!row)
             return refuse_option(in, (char[]){'-', *c, '\0'}, err);
         if (row->value && c[1])

@@ -68,6 +68,11 @@ struct invocation {
 extern const struct option_row global_options[]; // of every command, before it or after it: --help, --color, --quiet
 extern const size_t global_option_count;
 
+// Of the options of a command (NULL: before one is named), its own first, then the global ones; NULL: there is none.
+const struct option_row *option_at(const struct command *command, size_t index);
+const struct option_row *option_find(const struct command *command, const char *name, size_t len);
+const struct option_row *option_find_letter(const struct command *command, char letter);
+
 // ---- arguments.c ------------------------------------------------------------------------------------------------------
 // Fills in from argv (after the program's name). ERROR_USAGE with what is wrong and a likely meaning.
 int invocation_parse(struct invocation *in, int argc, char **argv, struct error *err);

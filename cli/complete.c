@@ -20,32 +20,6 @@ void complete_add(const struct completion *completion, const char *candidate, co
 }
 
 // ---- the words before it ------------------------------------------------------------------------------------------------
-static const struct option_row *row_at(const struct command *command, size_t index)
-{
-    size_t own = command ? command->option_count : 0;
-    if (index < own)
-        return &command->options[index];
-    return index - own < global_option_count ? &global_options[index - own] : NULL;
-}
-
-static const struct option_row *find_long(const struct command *command, const char *name, size_t len)
-{
-    const struct option_row *row;
-    for (size_t i = 0; (row = row_at(command, i)) != NULL; i++)
-        if (strlen(row->name) == len && strncmp(row->name, name, len) == 0)
-            return row;
-    return NULL;
-}
-
-static const struct option_row *find_letter(const struct command *command, char letter)
-{
-    const struct option_row *row;
-    for (size_t i = 0; (row = row_at(command, i)) != NULL; i++)
-        if (letter && row->letter == letter)
-            return row;
-    return NULL;
-}
-
 static void add_value(struct invocation *in, const struct option_row *row, const char *text)
 {
     in->values = mem_realloc_array(in->values, in->value_count + 1, sizeof(*in->values));
@@ -64,11 +38,11 @@ static const struct option_row *read_option(struct invocation *in, const char *w
     const char *value = NULL;
     if (word[1] == '-') {
         size_t len = strcspn(word + 2, "=");
-        row = find_long(in->command, word + 2, len);
+        row = option_find(in->command, word + 2, len);
         value = word[2 + len] ? word + 3 + len : NULL;
     } else {
         const char *c = word + 1;
-        while ((row = find_letter(in->command, *c)) != NULL && !needs_value(row) && c[1])
+        while ((row = option_find_letter(in->command, *c)) != NULL && !needs_value(row) && c[1])
             c++;
         value = row && c[1] ? c + 1 + (c[1] == '=') : NULL;
     }
@@ -105,7 +79,7 @@ static void complete_options(struct completion *completion)
     const struct invocation *in = &completion->in;
     const struct option_row *row;
     completion->directive = COMPLETE_NO_FILES;
-    for (size_t i = 0; (row = row_at(in->command, i)) != NULL; i++) {
+    for (size_t i = 0; (row = option_at(in->command, i)) != NULL; i++) {
         CLEANUP_FREE char *name = mem_format("--%s", row->name);
         if (row->is_repeatable || !is_given(in, row))
             complete_add(completion, name, row->doc);
@@ -122,7 +96,7 @@ static void complete_commands(struct completion *completion)
         complete_add(completion, command->children[i].name, command->children[i].summary);
 }
 
-static void move_on(struct completion *completion, size_t len)
+void completion_move_on(struct completion *completion, size_t len)
 {
     completion->word += len;
     completion->prefix_len += len;
@@ -136,10 +110,10 @@ static bool complete_joined(struct completion *completion)
     size_t len = is_long ? strcspn(word, "=") : 2;
     if (word[0] != '-' || strlen(word) <= len)
         return false;
-    const struct option_row *row = is_long ? find_long(completion->in.command, word + 2, len - 2) : find_letter(completion->in.command, word[1]);
+    const struct option_row *row = is_long ? option_find(completion->in.command, word + 2, len - 2) : option_find_letter(completion->in.command, word[1]);
     if (!row || (!is_long && !row->value))
         return false;
-    move_on(completion, len + (word[len] == '='));
+    completion_move_on(completion, len + (word[len] == '='));
     complete_value(completion, row);
     return true;
 }

@@ -24,5 +24,6 @@ struct completion {
 };
 // Prints it if it begins with the word and has nothing that a shell would take for something else. doc: NULL = none.
 void complete_add(const struct completion *completion, const char *candidate, const char *doc);
+void completion_move_on(struct completion *completion, size_t len); // so much of the word is no more looked at
 void complete_argument(struct completion *completion); // of the command, at the place of the next one
 void complete_value(struct completion *completion, const struct option_row *row);

@@ -69,18 +69,12 @@ static void add_tokens(struct completion *completion)
 }
 
 // ---- kinds and what is of them ------------------------------------------------------------------------------------------
-static void move_on(struct completion *completion, size_t len)
-{
-    completion->word += len;
-    completion->prefix_len += len;
-}
-
 // "sandboxes,wo": the last of a list.
 static void skip_list(struct completion *completion)
 {
     const char *comma = strrchr(completion->word, ',');
     if (comma)
-        move_on(completion, (size_t)(comma + 1 - completion->word));
+        completion_move_on(completion, (size_t)(comma + 1 - completion->word));
 }
 
 static void add_kinds(struct completion *completion, bool is_list)
@@ -107,7 +101,7 @@ static void add_pair(struct completion *completion)
         return;
     CLEANUP_FREE char *word = mem_strndup(completion->word, (size_t)(slash - completion->word));
     const struct kind_info *info = target_kind(word, NULL);
-    move_on(completion, (size_t)(slash + 1 - completion->word));
+    completion_move_on(completion, (size_t)(slash + 1 - completion->word));
     if (info)
         add_names(completion, info, NULL, "");
 }
@@ -260,7 +254,7 @@ static void add_goals(struct completion *completion)
                                              CONDITION_REVOKED, CONDITION_PUBLISHED, CONDITION_REACHABLE,     CONDITION_STALLED};
     bool is_condition = strncmp(completion->word, goals[0], strlen(goals[0])) == 0;
     if (is_condition)
-        move_on(completion, strlen(goals[0]));
+        completion_move_on(completion, strlen(goals[0]));
     for (size_t i = 0; is_condition && i < ARRAY_LEN(conditions); i++)
         complete_add(completion, conditions[i], NULL);
     for (size_t i = 0; !is_condition && i < ARRAY_LEN(goals); i++)
