@@ -166,20 +166,13 @@ static bool find_object(const struct editing *editing, const json_t *edited, siz
     return false;
 }
 
-static json_t *without_managers(const json_t *object)
-{
-    json_t *copy = json_deep_copy(object);
-    json_object_del(json_object_get(copy, "metadata"), "managedFields");
-    return copy;
-}
-
 // 1: stored, 0: as it was, -1.
 static int store_edited(struct editing *editing, const json_t *edited, json_t **ret_causes, struct error *err)
 {
     size_t index = 0;
     if (!find_object(editing, edited, &index))
         return error_set(err, ERROR_INVALID, "keep kind and name as they were; chat2shell apply makes other objects", "is not one of the objects that are edited");
-    CLEANUP_JSON json_t *before = without_managers(json_array_get(editing->objects, index)), *after = without_managers(edited), *patch = NULL;
+    CLEANUP_JSON json_t *before = object_without_managers(json_array_get(editing->objects, index)), *after = object_without_managers(edited), *patch = NULL;
     json_object_del(json_object_get(after, "metadata"), "resourceVersion");
     json_object_set(after, "status", json_object_get(before, "status")); // it goes on meanwhile
     if (edit_patch(before, after, &patch, err) < 0)
@@ -277,8 +270,7 @@ static int edit_all(struct editing *editing, struct error *err)
     CLEANUP_JSON json_t *shown = json_array();
     size_t i;
     json_t *object;
-    bool shows_managers = invocation_switch(editing->in, "show-managed-fields", false);
-    json_array_foreach(editing->objects, i, object) json_array_append_new(shown, shows_managers ? json_incref(object) : without_managers(object));
+    json_array_foreach(editing->objects, i, object) json_array_append_new(shown, object_shown(editing->in, object));
     CLEANUP_FREE char *body = edit_body(shown, editing->is_json);
     editing->file = file;
     int r = 1;

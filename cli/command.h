@@ -123,6 +123,8 @@ int man_write(const char *directory, struct error *err); // all pages, a file ea
 // say was said piece by piece.
 void complain(const struct invocation *in, const struct error *err);
 void complain_text(const char *text); // somebody else's words, as they are
+void complain_line(const char *text); // one of several mistakes, on one line
+void complain_hint(const struct error *err); // the last of the lines by itself
 // Options that several commands share.
 extern const char *const output_kinds[];    // table, wide, json, yaml, name
 extern const char *const output_documents[]; // table, json, yaml

@@ -26,9 +26,9 @@ static const char *find_why(const char *message)
     return is_clause ? colon : NULL;
 }
 
-static void put(const char *label, enum style style, const char *text, size_t len)
+static void put(const char *label, enum style style, const char *text, size_t len, bool keeps_lines)
 {
-    CLEANUP_FREE char *printable = utf8_to_printable(text, len, false);
+    CLEANUP_FREE char *printable = utf8_to_printable(text, len, keeps_lines);
     fprintf(stderr, "%s%s%s %s\n", style_on(stderr, style), label, style_off(stderr, style), printable);
 }
 
@@ -54,15 +54,24 @@ void complain(const struct invocation *in, const struct error *err)
         return;
     }
     const char *message = err->message, *why = find_why(message);
-    put("error:", STYLE_BAD, message, why ? (size_t)(why - message) : strlen(message));
+    put("error:", STYLE_BAD, message, why ? (size_t)(why - message) : strlen(message), false);
     if (why)
-        put("  why:", STYLE_FAINT, why + 2, strlen(why + 2));
+        put("  why:", STYLE_FAINT, why + 2, strlen(why + 2), false);
+    complain_hint(err);
+}
+
+void complain_hint(const struct error *err)
+{
     if (err->hint[0])
-        put("  fix:", STYLE_FAINT, err->hint, strlen(err->hint));
+        put("  fix:", STYLE_FAINT, err->hint, strlen(err->hint), false);
+}
+
+void complain_line(const char *text)
+{
+    put("error:", STYLE_BAD, text, strlen(text), false);
 }
 
 void complain_text(const char *text)
 {
-    CLEANUP_FREE char *printable = utf8_to_printable(text, strlen(text), true);
-    fprintf(stderr, "%serror:%s %s\n", style_on(stderr, STYLE_BAD), style_off(stderr, STYLE_BAD), printable);
+    put("error:", STYLE_BAD, text, strlen(text), true);
 }

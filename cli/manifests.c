@@ -2,10 +2,8 @@
 #include "api/operator/selectors.h"
 #include "cli/manifest_files.h"
 #include "cli/objects.h"
-#include "cli/terminal.h"
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
-#include "controller/base/utf8.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -24,12 +22,6 @@ int kind_rank(enum kind kind)
 }
 
 // ---- telling ----------------------------------------------------------------------------------------------------------------
-static void put_line(const char *text)
-{
-    CLEANUP_FREE char *printable = utf8_to_printable(text, strlen(text), false);
-    fprintf(stderr, "%serror:%s %s\n", style_on(stderr, STYLE_BAD), style_off(stderr, STYLE_BAD), printable);
-}
-
 bool manifests_complain(const struct manifest_item *item, const json_t *causes)
 {
     size_t i;
@@ -38,7 +30,7 @@ bool manifests_complain(const struct manifest_item *item, const json_t *causes)
     json_array_foreach((json_t *)causes, i, cause)
     {
         CLEANUP_FREE char *line = manifest_word_cause(item->manifest, item->document, cause);
-        put_line(line);
+        complain_line(line);
     }
     return json_array_size(causes) > 0;
 }
@@ -47,9 +39,7 @@ void manifests_tell(const struct invocation *in, const struct manifest_item *ite
 {
     struct error placed = *err;
     if (manifests_complain(item, causes)) {
-        CLEANUP_FREE char *hint = utf8_to_printable(err->hint, strlen(err->hint), false);
-        if (*hint)
-            fprintf(stderr, "  fix: %s\n", hint);
+        complain_hint(err);
         return;
     }
     CLEANUP_FREE char *place = manifest_place(item->manifest, item->document, "metadata.name");

@@ -92,7 +92,7 @@ const char *object_message(const json_t *object, const char *condition)
     return message ? message : "";
 }
 
-static json_t *without_managers(const json_t *object)
+json_t *object_without_managers(const json_t *object)
 {
     json_t *copy = json_copy((json_t *)object), *metadata = json_copy(json_object_get(object, "metadata"));
     json_object_del(metadata, "managedFields");
@@ -107,13 +107,13 @@ json_t *object_shown(const struct invocation *in, const json_t *object)
     json_t *item, *items = json_object_get(object, "items"), *event = json_object_get(object, "object");
     if (invocation_switch(in, "show-managed-fields", false))
         return json_incref((json_t *)object);
-    json_t *copy = without_managers(object), *shown = json_is_array(items) ? json_array() : NULL;
+    json_t *copy = object_without_managers(object), *shown = json_is_array(items) ? json_array() : NULL;
     json_array_foreach(items, i, item)
-        json_array_append_new(shown, without_managers(item));
+        json_array_append_new(shown, object_without_managers(item));
     if (shown)
         json_object_set_new(copy, "items", shown);
     if (event && json_object_size(object) == 2)
-        json_object_set_new(copy, "object", without_managers(event));
+        json_object_set_new(copy, "object", object_without_managers(event));
     return copy;
 }
 

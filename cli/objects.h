@@ -14,6 +14,8 @@ const char *object_uid(const json_t *object);
 char *object_word(const json_t *object);
 // The True/False condition of that type in status, NULL if absent; borrowed.
 const json_t *object_condition(const json_t *object, const char *type);
+// A new object that shares all but its metadata, which has no managedFields.
+json_t *object_without_managers(const json_t *object);
 // A new object that shares most of it: without who is noted for which field, in an object, in each item of a List and in what a watch
 // prints ({type, object}), unless --show-managed-fields is given.
 json_t *object_shown(const struct invocation *in, const json_t *object);
