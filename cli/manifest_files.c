@@ -11,22 +11,21 @@
 struct reading {
     const struct manifest_files *files;
     bool is_recursive;
+    bool is_full; // there are MANIFEST_FILES_MAX, and it was said: nothing more is read
 };
 
-static int read_stream(const struct reading *reading, const char *path)
+static void read_stream(struct reading *reading, const char *path)
 {
     const struct manifest_files *files = reading->files;
     struct manifest manifest = {0};
     struct error err = ERROR_INIT;
     if (manifest_read(path, &manifest, &err) < 0) {
         files->failed(files->arg, &err);
-        return 0;
+    } else if (files->take(files->arg, &manifest) < 0) {
+        reading->is_full = true;
+        error_set(&err, ERROR_TOO_LARGE, "apply them in several commands", "more than %d files", MANIFEST_FILES_MAX);
+        files->failed(files->arg, &err);
     }
-    if (files->take(files->arg, &manifest) == 0)
-        return 0;
-    error_set(&err, ERROR_TOO_LARGE, "apply them in several commands", "more than %d files", MANIFEST_FILES_MAX);
-    files->failed(files->arg, &err);
-    return -1;
 }
 
 // ---- directories ------------------------------------------------------------------------------------------------------------
@@ -51,51 +50,51 @@ static bool is_directory(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static int read_directory(const struct reading *reading, const char *path, int depth, size_t *found);
+static void read_directory(struct reading *reading, const char *path, int depth, size_t *found);
 
-static int read_entry(const struct reading *reading, const char *path, const char *name, int depth, size_t *found)
+static void read_entry(struct reading *reading, const char *path, const char *name, int depth, size_t *found)
 {
     struct stat info;
-    if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode)) // a link to a directory may lead back
-        return reading->is_recursive ? read_directory(reading, path, depth + 1, found) : 0;
-    if (!is_manifest_name(name) || is_directory(path))
-        return 0;
-    ++*found;
-    return read_stream(reading, path);
+    if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode)) { // a link to a directory may lead back
+        if (reading->is_recursive)
+            read_directory(reading, path, depth + 1, found);
+    } else if (is_manifest_name(name) && !is_directory(path)) {
+        ++*found;
+        read_stream(reading, path);
+    }
 }
 
-static int read_entries(const struct reading *reading, const char *path, int depth, size_t *found, struct error *err)
+static int read_entries(struct reading *reading, const char *path, int depth, size_t *found, struct error *err)
 {
     struct dirent **entries = NULL;
     if (depth > DEPTH_MAX)
         return error_set(err, ERROR_TOO_LARGE, "name the directories below it by themselves", "%s: directories deeper than %d", path, DEPTH_MAX);
-    int count = scandir(path, &entries, is_visible, alphasort), r = 0;
+    int count = scandir(path, &entries, is_visible, alphasort);
     if (count < 0)
         return error_errno(err, errno, NULL, "cannot read the directory %s", path);
     for (int i = 0; i < count; i++) {
         CLEANUP_FREE char *file = mem_format("%s/%s", path, entries[i]->d_name);
-        if (r == 0)
-            r = read_entry(reading, file, entries[i]->d_name, depth, found);
+        if (!reading->is_full)
+            read_entry(reading, file, entries[i]->d_name, depth, found);
         free(entries[i]);
     }
     free(entries);
     return 0;
 }
 
-static int read_directory(const struct reading *reading, const char *path, int depth, size_t *found)
+static void read_directory(struct reading *reading, const char *path, int depth, size_t *found)
 {
     struct error err = ERROR_INIT;
     if (read_entries(reading, path, depth, found, &err) < 0)
         reading->files->failed(reading->files->arg, &err);
-    return 0;
 }
 
 void manifest_files_read(const struct invocation *in, const struct manifest_files *files)
 {
-    const struct reading reading = {files, invocation_switch(in, "recursive", false)};
+    struct reading reading = {files, invocation_switch(in, "recursive", false), false};
     const char *paths[ARGUMENTS_MAX_VALUES];
     size_t count = invocation_values(in, "filename", paths);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !reading.is_full; i++) {
         struct error err = ERROR_INIT;
         size_t found = 0;
         if (strcmp(paths[i], "-") == 0 || !is_directory(paths[i])) {

@@ -1,7 +1,8 @@
-// Parts of the writing commands by themselves: differences of texts, merge patches, KEY=VALUE pairs, pages for an editor.
+// Parts of the writing commands by themselves: differences of texts, merge patches, files of manifests, KEY=VALUE pairs, pages for an editor.
 #include "cli/edit_patch.h"
 #include "cli/edit_text.h"
 #include "cli/label.h"
+#include "cli/manifest_files.h"
 #include "cli/unified_diff.h"
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define ROUNDS 2000
 
@@ -162,6 +164,68 @@ static void only_what_can_be_edited_comes_into_an_edits_patch(void **state)
     assert_null(other);
 }
 
+// ---- files --------------------------------------------------------------------------------------------------------------------
+struct files {
+    int taken, room, failures;
+    enum error_code code;
+};
+
+static int take_file(void *arg, struct manifest *manifest)
+{
+    struct files *files = arg;
+    manifest_free(manifest);
+    files->taken++;
+    return files->room-- > 0 ? 0 : -1;
+}
+
+static void fail_file(void *arg, const struct error *err)
+{
+    struct files *files = arg;
+    files->failures++;
+    files->code = err->code;
+}
+
+static void write_manifest(const char *directory, const char *name)
+{
+    CLEANUP_FREE char *path = mem_format("%s/%s", directory, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs("apiVersion: chat2shell.dev/v1\nkind: Workspace\nmetadata:\n  name: a\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void read_files(char *directory, struct files *ret)
+{
+    struct invocation in = {0};
+    struct error err = ERROR_INIT;
+    char *words[] = {"apply", "-R", "-f", directory};
+    const struct manifest_files files = {take_file, fail_file, ret};
+    assert_ok(invocation_parse(&in, ARRAY_LEN(words), words, &err));
+    manifest_files_read(&in, &files);
+    invocation_clear(&in);
+}
+
+static void too_many_files_in_several_directories_are_said_once(void **state)
+{
+    CLEANUP_FREE char *top = support_make_dir();
+    struct files all = {.room = 1024}, some = {.room = 2};
+    (void)state;
+    for (char name = 'a'; name <= 'd'; name++) {
+        CLEANUP_FREE char *directory = mem_format("%s/%c", top, name);
+        assert_return_code(mkdir(directory, 0700), 0);
+        write_manifest(directory, "one.yaml");
+        write_manifest(directory, "two.yaml");
+    }
+    read_files(top, &all);
+    assert_int_equal(all.taken, 8);
+    assert_int_equal(all.failures, 0);
+    read_files(top, &some);
+    assert_int_equal(some.taken, 3);
+    assert_int_equal(some.failures, 1);
+    assert_int_equal(some.code, ERROR_TOO_LARGE);
+    support_remove_dir(TAKE_PTR(top));
+}
+
 // ---- pairs --------------------------------------------------------------------------------------------------------------------
 static const struct label_words words = {.part = "labels", .one = "label", .done = "labeled"};
 
@@ -247,6 +311,7 @@ int main(void)
         cmocka_unit_test(a_difference_makes_the_one_text_from_the_other),
         cmocka_unit_test(a_merge_patch_makes_the_one_value_from_the_other),
         cmocka_unit_test(only_what_can_be_edited_comes_into_an_edits_patch),
+        cmocka_unit_test(too_many_files_in_several_directories_are_said_once),
         cmocka_unit_test(pairs_stand_behind_the_names),
         cmocka_unit_test(wrong_pairs_are_refused),
         cmocka_unit_test(a_value_that_is_there_is_changed_only_when_it_may_be),
