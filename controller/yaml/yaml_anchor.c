@@ -63,14 +63,14 @@ static void copy_items(struct yaml_node *to, const struct yaml_node *from)
     }
 }
 
-int yaml_anchor_keep(struct yaml_walk *w, const yaml_mark_t *at, const char *name, const json_t *value, const struct yaml_node *node)
+int yaml_anchor_keep(struct yaml_walk *w, const yaml_mark_t *at, const char *name, json_t *value, const struct yaml_node *node)
 {
     struct yaml_anchors *anchors = &w->anchors;
     struct yaml_anchor *anchor = find(anchors, name);
     size_t depth;
     if (!anchor && anchors->count == YAML_MAX_ANCHORS)
         return yaml_refuse(w, at, ERROR_TOO_LARGE, "write values out that are used once", "more than %d anchors in one document", YAML_MAX_ANCHORS);
-    if (yaml_count_nodes(w, at, measure(node, &depth)) < 0) // it is kept a second time
+    if (yaml_count_nodes(w, at, measure(node, &depth)) < 0) // its places are kept a second time
         return -1;
     if (anchor) {
         clear_anchor(anchor);
@@ -78,7 +78,7 @@ int yaml_anchor_keep(struct yaml_walk *w, const yaml_mark_t *at, const char *nam
         anchors->items = mem_realloc_array(anchors->items, anchors->count + 1, sizeof(*anchors->items));
         anchor = &anchors->items[anchors->count++];
     }
-    *anchor = (struct yaml_anchor){.name = mem_strdup(name), .value = json_deep_copy(value)};
+    *anchor = (struct yaml_anchor){.name = mem_strdup(name), .value = json_incref(value)}; // nobody changes it before the document's end
     copy_items(&anchor->tree, node);
     return 0;
 }

@@ -32,7 +32,7 @@ int yaml_count_nodes(struct yaml_walk *w, const yaml_mark_t *at, size_t count);
 void yaml_node_clear(struct yaml_node *node); // what is in it, not itself
 
 // Remembers a whole value under its anchor's name; a later anchor of the same name counts from then on.
-int yaml_anchor_keep(struct yaml_walk *w, const yaml_mark_t *at, const char *name, const json_t *value, const struct yaml_node *node);
+int yaml_anchor_keep(struct yaml_walk *w, const yaml_mark_t *at, const char *name, json_t *value, const struct yaml_node *node);
 // The value that an alias stands for, copied: node's key and place stay as they are, what is below is the anchor's.
 int yaml_anchor_take(struct yaml_walk *w, const yaml_mark_t *at, const char *name, size_t depth, struct yaml_node *node, json_t **ret);
 void yaml_anchors_clear(struct yaml_anchors *anchors); // at a document's end; aliased_bytes stay
