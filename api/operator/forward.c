@@ -24,13 +24,17 @@ struct forward {
     struct buffer pending; // for the sandbox
     bool client_ended, is_told_end; // nothing more comes from the client; and the sandbox knows
     bool inside_ended;
+    int broken;                     // why nothing goes in any more, although what came out may not be read to its end; or 0
     int64_t noted_ms;
 };
 
 static void forward_free(struct forward *forward)
 {
     struct operator_server *server = forward->server;
+    const struct linger at_once = {.l_onoff = 1};
     loop_unwatch(TAKE_PTR(forward->source));
+    if (!forward->is_told_end) // broken: it must not look like an end
+        setsockopt(forward->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     cleanup_close(&forward->fd);
     buffer_free(&forward->pending);
     free(forward->uid);
@@ -93,6 +97,19 @@ static int push(struct forward *forward)
     return 0;
 }
 
+// A server that takes nothing more may still have something to say: then its end is told by its own direction. One that has
+// ended is told to who still sends, as a reset would be. An errno value, or 0.
+static int push_or_drop(struct forward *forward)
+{
+    int wrong = forward->broken ? forward->broken : push(forward);
+    if ((wrong != EPIPE && wrong != ECONNRESET) || (forward->inside_ended && !forward->client_ended))
+        return wrong;
+    forward->broken = wrong;
+    buffer_free(&forward->pending);
+    forward->is_told_end = forward->client_ended;
+    return 0;
+}
+
 static bool has_ended(const struct forward *forward)
 {
     return forward->inside_ended && forward->is_told_end;
@@ -106,11 +123,8 @@ static void on_frame(void *arg, const struct frame *frame)
         forward->client_ended = true;
     else if (is_good)
         is_good = buffer_append(&forward->pending, frame->bytes, frame->len) == 0;
-    int wrong = is_good ? push(forward) : EPROTO;
-    // A server that takes nothing more may still have something to say: its end is told by its own direction.
-    if (wrong == EPIPE || wrong == ECONNRESET)
-        buffer_free(&forward->pending);
-    else if (wrong) {
+    int wrong = is_good ? push_or_drop(forward) : EPROTO;
+    if (wrong) {
         end(forward, wrong);
         return;
     }
@@ -132,6 +146,8 @@ static int pull(struct forward *forward)
     ssize_t n = recv(forward->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : errno;
+    if (n == 0 && forward->broken == ECONNRESET)
+        return ECONNRESET; // the write took the error that this read would have told
     note_activity(forward);
     forward->inside_ended = n == 0;
     operator_stream_send(forward->stream, n ? FRAME_DATA : FRAME_END, bytes, (size_t)n);
@@ -146,9 +162,7 @@ static void on_drained(void *arg)
 static void on_ready(void *arg, uint32_t events)
 {
     struct forward *forward = arg;
-    int wrong = events & EPOLLOUT ? push(forward) : 0;
-    if (wrong == EPIPE)
-        wrong = 0, buffer_free(&forward->pending);
+    int wrong = events & EPOLLOUT ? push_or_drop(forward) : 0;
     if (!wrong && !forward->inside_ended && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         wrong = pull(forward);
     if (wrong || has_ended(forward)) {
