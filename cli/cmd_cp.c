@@ -50,13 +50,9 @@ static int conclude(struct copy *copy, struct inside *inside, const char *sandbo
 {
     int exit_code = 0;
     struct error its = ERROR_INIT;
-    bool is_interrupted = inside->is_interrupted;
     int waited = inside_wait(inside, &exit_code, &its);
-    copy_report_words(&copy->report, sandbox, &inside->words);
-    if (is_interrupted) {
-        copy->in->exit_code = EXIT_INTERRUPTED;
-        return error_copy(err, own);
-    }
+    if (!inside->has_words_thread)
+        copy_report_words(&copy->report, sandbox, &inside->words);
     bool is_ours = r < 0 && own->code != ERROR_STATE; // STATE: it took no more, and says itself why
     bool has_failed = waited < 0 || (exit_code && exit_code != EXIT_LEFT);
     if (is_ours && !(own->code == ERROR_INVALID && has_failed))
@@ -309,7 +305,7 @@ static int check_places(const struct copy *copy, struct error *err)
     return 0;
 }
 
-static int run(struct invocation *in, struct error *err)
+static int run_copy(struct invocation *in, struct error *err)
 {
     CLEANUP(copy_clear) struct copy copy = {.in = in, .follows = invocation_switch(in, "follow-link", false)};
     if (copy_place_parse(in->arguments[0], &copy.from, err) < 0 || copy_place_parse(in->arguments[1], &copy.to, err) < 0 || check_places(&copy, err) < 0)
@@ -323,6 +319,14 @@ static int run(struct invocation *in, struct error *err)
     if (copy.from.sandbox)
         return copy_place_is_stream(&copy.to) ? copy_to_stream(&copy, err) : copy_out(&copy, err);
     return copy_place_is_stream(&copy.from) ? copy_from_stream(&copy, err) : copy_in(&copy, err);
+}
+
+static int run(struct invocation *in, struct error *err)
+{
+    int r = run_copy(in, err);
+    if (r < 0 && inside_was_interrupted())
+        in->exit_code = EXIT_INTERRUPTED;
+    return r;
 }
 
 static const struct example examples[] = {
@@ -342,6 +346,7 @@ const struct command command_cp = {
                "directory DST. DST/ must be a directory unless SRC is one. Existing files are replaced, each as a whole or not at all.\n"
                "Modes (less the umask, when copying out), times to the second, symbolic and hard links are kept; owners and set-id bits are not.\n"
                "Copying out makes nothing outside DST: links that lead out, devices, pipes and sockets are skipped with a warning, an archive that\n"
-               "tries to get out is refused. tar must be in the sandbox. Exit code 1: something could not be copied as it was; 130: interrupted.",
+               "tries to get out is refused. tar must be in the sandbox; after five minutes without a byte it is given up. Exit code 1: something\n"
+               "could not be copied as it was; 130: interrupted.",
     COMMAND_EXAMPLES(examples), COMMAND_OPTIONS(options),
 };
