@@ -222,10 +222,7 @@ static void print_table(const json_t *items)
             row[k] = cells[k];
         text_table_add_row(&table, row, ARRAY_LEN(heading));
     }
-    if (json_array_size(items))
-        text_table_print(&table, true);
-    else
-        terminal_note("no sandbox runs");
+    text_table_print(&table, true);
 }
 
 static void note_driver(const json_t *items)
@@ -235,8 +232,10 @@ static void note_driver(const json_t *items)
         terminal_note("note: %s", note);
 }
 
-static void print_look(const struct invocation *in, json_t *items, bool is_watch)
+// *is_none: that none runs is told already, and stands there.
+static void print_look(const struct invocation *in, json_t *items, bool is_watch, bool *is_none)
 {
+    bool is_cleared = is_watch && terminal_is_there(stdout);
     sort(in, items);
     if (invocation_is_output(in, "json")) {
         CLEANUP_JSON json_t *all = json_pack("{s:O}", "items", items);
@@ -246,9 +245,13 @@ static void print_look(const struct invocation *in, json_t *items, bool is_watch
         else
             print_json(all);
     } else {
-        if (is_watch && terminal_is_there(stdout))
+        if (is_cleared)
             fputs("\033[H\033[2J", stdout);
-        print_table(items);
+        if (json_array_size(items))
+            print_table(items);
+        else if (is_cleared || !*is_none)
+            terminal_note("no sandbox runs");
+        *is_none = !json_array_size(items);
     }
     fflush(stdout);
 }
@@ -263,7 +266,7 @@ static bool rest_for(int ms)
 
 static int run(struct invocation *in, struct error *err)
 {
-    bool is_watch = invocation_switch(in, "watch", false);
+    bool is_watch = invocation_switch(in, "watch", false), is_none = false;
     int interval_ms;
     CLEANUP_JSON json_t *before = NULL;
     const struct rest *rest = read_interval(in, &interval_ms, err) < 0 ? NULL : invocation_rest(in, err);
@@ -277,10 +280,10 @@ static int run(struct invocation *in, struct error *err)
         add_rates(now, before);
         json_decref(before);
         before = now;
-        print_look(in, now, is_watch);
+        print_look(in, now, is_watch, &is_none);
         if (!is_watch)
             break;
-        if (terminal_is_there(stdout) || invocation_is_output(in, "json"))
+        if (is_none || terminal_is_there(stdout) || invocation_is_output(in, "json"))
             continue;
         printf("\n");
     }
