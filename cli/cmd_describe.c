@@ -2,6 +2,7 @@
 #include "cli/get.h"
 #include "cli/objects.h"
 #include "cli/printers/print.h"
+#include "cli/several.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "controller/base/time.h"
@@ -16,7 +17,13 @@ struct describing {
     const struct rest *rest;
     bool shows_events;
     size_t printed;
+    struct several several;
 };
+
+static void describing_clear(struct describing *describing)
+{
+    several_clear(&describing->several);
+}
 
 static void print_label(const char *label)
 {
@@ -198,19 +205,30 @@ static int describe_named(struct describing *describing, const struct target *ta
     return describing->printed > before ? 0 : error_copy(err, &missing);
 }
 
+static int describe_target(struct describing *describing, const struct target *target, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    if (!target->name)
+        return describe_chosen(describing, target->info, "", err);
+    if (describe_named(describing, target, &why) == 0)
+        return 0;
+    return why.code == ERROR_NOT_FOUND ? several_fail(&describing->several, &why, err) : error_copy(err, &why);
+}
+
 static int run(struct invocation *in, struct error *err)
 {
     struct targets targets = {0};
-    struct describing describing = {.in = in, .shows_events = invocation_switch(in, "show-events", true)};
+    CLEANUP(describing_clear) struct describing describing = {.in = in, .shows_events = invocation_switch(in, "show-events", true)};
     if (targets_parse(in, &targets, err) < 0 || get_check_chunk_size(in, err) < 0 || !(describing.rest = invocation_rest(in, err)))
         return -1;
     if (targets.has_names && invocation_option(in, "selector"))
         return error_set(err, ERROR_USAGE, "chat2shell describe --help", "names go with no selector");
-    for (size_t i = 0; i < targets.count; i++) {
-        const struct target *target = &targets.items[i];
-        if ((target->name ? describe_named(&describing, target, err) : describe_chosen(&describing, target->info, "", err)) < 0)
+    several_begin(&describing.several, in, targets.count == 1);
+    for (size_t i = 0; i < targets.count; i++)
+        if (describe_target(&describing, &targets.items[i], err) < 0)
             return -1;
-    }
+    if (several_end(&describing.several, err) < 0)
+        return -1;
     if (!describing.printed)
         terminal_note("No resources found");
     return 0;
