@@ -80,13 +80,22 @@ static size_t count_direct(const json_t *approvals)
     return count;
 }
 
+static bool approves(const struct deciding *deciding)
+{
+    return strcmp(deciding->decision, "approved") == 0;
+}
+
 // All at once, and some of them give the directories themselves: somebody has to mean it.
-static int confirm_direct(const struct deciding *deciding, const json_t *approvals, struct error *err)
+static bool needs_consent(const struct deciding *deciding, const json_t *approvals)
+{
+    return invocation_switch(deciding->in, "all", false) && approves(deciding) && !deciding->is_trial && !invocation_switch(deciding->in, "yes", false) &&
+           count_direct(approvals) > 0;
+}
+
+static int confirm_direct(const json_t *approvals, struct error *err)
 {
     size_t count = count_direct(approvals);
     char answer[16] = "";
-    if (!count || deciding->is_trial || invocation_switch(deciding->in, "yes", false))
-        return 0;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return error_set(err, ERROR_REFUSED, "add --yes, or --mode clone", "nothing was approved: %zu of them give%s a directory itself (mode direct), which --all does only with --yes",
                          count, count == 1 ? "s" : "");
@@ -141,23 +150,25 @@ static int decide_all(struct deciding *deciding, const json_t *approvals, struct
     return several_end(&deciding->several, err);
 }
 
-static void say_all(const struct deciding *deciding, const json_t *approvals)
+static void say_all(const json_t *approvals)
 {
     for (size_t i = 0; i < json_array_size(approvals); i++)
-        if (approval_is_pending(json_array_get(approvals, i)) && strcmp(deciding->decision, "approved") == 0)
+        if (approval_is_pending(json_array_get(approvals, i)))
             approval_say(json_array_get(approvals, i), stderr);
 }
 
 static int run(struct deciding *deciding, struct error *err)
 {
-    bool is_all = invocation_switch(deciding->in, "all", false), approves = strcmp(deciding->decision, "approved") == 0;
+    bool is_all = invocation_switch(deciding->in, "all", false);
     CLEANUP_JSON json_t *approvals = json_array();
     if ((is_all ? list_waiting(deciding, approvals, err) : get_named(deciding, approvals, err)) < 0)
         return -1;
     if (is_all && !json_array_size(approvals))
         terminal_note("No approvals wait that are meant");
-    say_all(deciding, approvals);
-    if (is_all && approves && confirm_direct(deciding, approvals, err) < 0)
+    bool is_asked = needs_consent(deciding, approvals);
+    if (approves(deciding) && (is_asked || !terminal_is_quiet()))
+        say_all(approvals);
+    if (is_asked && confirm_direct(approvals, err) < 0)
         return -1;
     return decide_all(deciding, approvals, err);
 }
