@@ -1,26 +1,13 @@
 // Durable writes a second through the store against bare SQLite with the same settings, on the same disk in one run.
 //     cmake --build build/release --target bench_store && build/release/bench/bench_store [WRITES [json]]
 #include "controller/base/memory.h"
+#include "tests/bench/figures.h"
 #include "tests/support/store_fixture.h"
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now_ms(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec * 1e3 + (double)at.tv_nsec / 1e6;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 struct figures {
     double a_second, p50_ms, p99_ms;
@@ -28,8 +15,8 @@ struct figures {
 
 static struct figures sum_up(double *each, int count, double total_ms)
 {
-    qsort(each, (size_t)count, sizeof(each[0]), compare);
-    return (struct figures){count * 1e3 / total_ms, each[count / 2], each[count - 1 - count / 100]};
+    struct percentiles found = figures_sum_up(each, count);
+    return (struct figures){count * 1e3 / total_ms, found.p50, found.p99};
 }
 
 static void print(const char *what, struct figures figures)

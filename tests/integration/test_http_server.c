@@ -20,7 +20,9 @@ static struct fixture {
     struct clock *clock;
     struct loop *loop;
     struct http_server *server;
-    int port;
+    int port;  // of a TCP listener
+    char *dir; // of a Unix listener
+    int dir_fd;
     pthread_mutex_t lock; // guards the rest
     pthread_cond_t changed;
     struct http_request *kept; // "/keep": answered by the test
@@ -129,7 +131,7 @@ static void start_on(int fd, bool has_peer, int threads)
     assert_ok(http_server_start(&options, &fixture.server, &err));
 }
 
-static int set_up_with(struct clock *clock)
+static void set_up_loop(struct clock *clock)
 {
     struct error err = ERROR_INIT;
     fixture.clock = clock;
@@ -137,6 +139,12 @@ static int set_up_with(struct clock *clock)
     fixture.stream = NULL;
     fixture.gone = fixture.writable = fixture.bodies = 0;
     assert_ok(loop_start(fixture.clock, &fixture.loop, &err));
+}
+
+static int set_up_with(struct clock *clock)
+{
+    struct error err = ERROR_INIT;
+    set_up_loop(clock);
     int fd = http_listen_tcp("127.0.0.1", 0, &err);
     assert_ok(fd);
     fixture.port = http_listen_port(fd);
@@ -148,6 +156,19 @@ static int set_up(void **state)
 {
     (void)state;
     return set_up_with(clock_new_real());
+}
+
+static int set_up_unix(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    set_up_loop(clock_new_real());
+    fixture.dir = support_make_dir();
+    fixture.dir_fd = open(fixture.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = socket_listen_at(fixture.dir_fd, "s", SOCK_STREAM, &err);
+    assert_ok(fd);
+    start_on(fd, true, 2);
+    return 0;
 }
 
 static int set_up_fake_clock(void **state)
@@ -162,7 +183,20 @@ static int tear_down(void **state)
     http_server_stop(fixture.server);
     loop_stop(fixture.loop);
     clock_free(fixture.clock);
+    if (!fixture.dir)
+        return 0;
+    close(fixture.dir_fd);
+    support_remove_dir(fixture.dir);
+    fixture.dir = NULL;
     return 0;
+}
+
+static int connect_here(void)
+{
+    struct error err = ERROR_INIT;
+    int fd = fixture.dir ? socket_connect_at(fixture.dir_fd, "s", SOCK_STREAM, &err) : http_client_connect(fixture.port);
+    assert_true(fd >= 0);
+    return fd;
 }
 
 static bool is_kept(void)
@@ -432,7 +466,7 @@ static void random_bytes_and_cut_requests_do_not_end_the_listener(void **state)
 // ---- streams ----------------------------------------------------------------------------------------------
 static int open_stream(void)
 {
-    int fd = http_client_connect(fixture.port);
+    int fd = connect_here();
     http_client_send_text(fd, "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
     wait_until(is_streaming);
     return fd;
@@ -526,7 +560,7 @@ static void the_connection_of_a_stream_is_closed_when_its_reader_hung_up(void **
     int idle[8];
     struct http_server_stats stats;
     for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
-        idle[i] = http_client_connect(fixture.port);
+        idle[i] = connect_here();
         http_client_send_text(idle[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         struct http_answer answer;
         http_client_read(idle[i], &answer, SOON_MS);
@@ -566,15 +600,7 @@ static void stop_ends_streams(void **state)
 static void a_unix_socket_tells_who_connected(void **state)
 {
     (void)state;
-    struct error err = ERROR_INIT;
-    char *dir = support_make_dir();
-    int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct http_server *tcp = fixture.server;
-    int listen_fd = socket_listen_at(dir_fd, "s", SOCK_STREAM, &err);
-    assert_ok(listen_fd);
-    start_on(listen_fd, true, 1);
-    int fd = socket_connect_at(dir_fd, "s", SOCK_STREAM, &err);
-    assert_ok(fd);
+    int fd = connect_here();
     http_client_send_text(fd, "GET /peer HTTP/1.1\r\nHost: a\r\n\r\n");
     struct http_answer answer;
     http_client_read(fd, &answer, SOON_MS);
@@ -583,16 +609,67 @@ static void a_unix_socket_tells_who_connected(void **state)
     assert_int_equal(fixture.peer.pid, getpid());
     http_answer_clear(&answer);
     close(fd);
-    fd = socket_connect_at(dir_fd, "s", SOCK_STREAM, &err); // hang-ups are noticed here too
+    fd = connect_here(); // hang-ups are noticed here too
     http_client_send_text(fd, "GET /keep HTTP/1.1\r\nHost: a\r\n\r\n");
     wait_until(is_kept);
     close(fd);
     wait_until(is_gone);
     respond_text(fixture.kept, "");
-    http_server_stop(fixture.server);
-    fixture.server = tcp;
-    close(dir_fd);
-    support_remove_dir(dir);
+}
+
+// Nobody runs in between: the writer has sent it itself.
+static void a_waiting_reader_of_a_unix_socket_has_a_piece_once_the_write_returns(void **state)
+{
+    (void)state;
+    char text[1024] = "";
+    int fd = open_stream();
+    for (int waited_ms = 0; !strstr(text, "5\r\npiece\r\n"); waited_ms++) {
+        assert_true(waited_ms < SOON_MS);
+        usleep(1000); // what came before is out, and the connection waits, most likely
+        while (recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0)
+            ;
+        memset(text, 0, sizeof(text));
+        assert_int_equal(http_stream_write(fixture.stream, "piece", 5), 0);
+        (void)!recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+    }
+    http_stream_close(fixture.stream);
+    close(fd);
+}
+
+#define SENT_BYTES (8u * 1024 * 1024)
+
+static void *write_all(void *arg)
+{
+    (void)arg;
+    char *piece = mem_alloc(64 * 1024);
+    for (size_t sent = 0, number = 0; sent < SENT_BYTES; number++) {
+        size_t len = number % 3 ? 1 + number * 7 % 2000 : 1 + number * 7919 % (60 * 1024); // small ones, and some too large to be one message
+        for (size_t i = 0; i < len; i++)
+            piece[i] = (char)('a' + (sent + i) % 23);
+        while (http_stream_write(fixture.stream, piece, len) < 0)
+            usleep(200); // full
+        sent += len;
+    }
+    http_stream_close(fixture.stream);
+    free(piece);
+    return NULL;
+}
+
+static void pieces_stay_in_order_whichever_way_they_go(void **state)
+{
+    (void)state;
+    int fd = open_stream();
+    pthread_t writer;
+    assert_int_equal(pthread_create(&writer, NULL, write_all, NULL), 0);
+    struct http_answer answer;
+    http_client_read(fd, &answer, SOON_MS);
+    pthread_join(writer, NULL);
+    assert_true(answer.body_len >= SENT_BYTES);
+    for (size_t i = 0; i < answer.body_len; i++)
+        if (answer.body[i] != (char)('a' + i % 23))
+            fail_msg("byte %zu is not the one that was sent", i);
+    http_answer_clear(&answer);
+    close(fd);
 }
 
 static void a_port_in_use_is_named(void **state)
@@ -667,6 +744,10 @@ static void a_server_stops_while_clients_keep_coming(void **state)
 
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_UNIX(name)                                                                                       \
+    {                                                                                                        \
+        #name " (Unix socket)", name, set_up_unix, tear_down, NULL                                           \
+    }
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -690,7 +771,16 @@ int main(void)
         TEST(a_stream_tells_that_its_reader_hung_up),
         TEST(the_connection_of_a_stream_is_closed_when_its_reader_hung_up),
         TEST(stop_ends_streams),
-        TEST(a_unix_socket_tells_who_connected),
+        TEST(pieces_stay_in_order_whichever_way_they_go),
+        TEST_UNIX(a_stream_brings_its_pieces_in_order_and_ends),
+        TEST_UNIX(a_stream_whose_reader_is_slow_refuses_pieces_until_it_drained),
+        TEST_UNIX(a_drained_stream_says_that_it_takes_more),
+        TEST_UNIX(a_stream_tells_that_its_reader_hung_up),
+        TEST_UNIX(the_connection_of_a_stream_is_closed_when_its_reader_hung_up),
+        TEST_UNIX(stop_ends_streams),
+        TEST_UNIX(pieces_stay_in_order_whichever_way_they_go),
+        TEST_UNIX(a_waiting_reader_of_a_unix_socket_has_a_piece_once_the_write_returns),
+        TEST_UNIX(a_unix_socket_tells_who_connected),
         TEST(a_port_in_use_is_named),
         TEST(many_connections_at_once_are_all_answered),
     };
