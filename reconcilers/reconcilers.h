@@ -83,9 +83,9 @@ struct expose_request {
 };
 void request_expose_as(struct world *world, const struct expose_request *request, record_request_fn done, void *arg);
 // Operator only: decides; approving makes (or revives) the host Workspace in the same transaction. decision "approved"/"rejected".
-// shown_resource_version 0 = not checked. Identity changed since asked → ERROR_CONFLICT.
+// shown_resource_version 0 = not checked. Identity changed since asked → ERROR_CONFLICT. is_dry_run: everything is checked, nothing is kept.
 void request_decision(struct world *world, const char *principal, const char *manager, const char *approval, const char *decision,
-                      int64_t shown_resource_version, const char *reason, record_request_fn done, void *arg);
+                      int64_t shown_resource_version, const char *reason, bool is_dry_run, record_request_fn done, void *arg);
 // Operator only: pre-approves a host path: Approval (approved) and Workspace at once. record: the Workspace.
 // wanted NULL: one that is there already is the answer. Else a new one gets its name, labels, annotations, finalizers and
 // managedFields, and one that is there is ERROR_EXISTS. is_dry_run: everything is checked, nothing is kept.

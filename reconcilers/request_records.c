@@ -88,7 +88,7 @@ static int decide_in_tx(struct store_tx *tx, void *arg, struct error *err)
             return -1;
     }
     demand->record = TAKE_PTR(approval);
-    return 0;
+    return keep(demand, err);
 }
 
 static void check_then_decide(void *arg)
@@ -114,13 +114,14 @@ static void send_to_worker(struct demand *demand, void (*fn)(void *arg))
 }
 
 void request_decision(struct world *world, const char *principal, const char *manager, const char *approval, const char *decision,
-                      int64_t shown_resource_version, const char *reason, record_request_fn done, void *arg)
+                      int64_t shown_resource_version, const char *reason, bool is_dry_run, record_request_fn done, void *arg)
 {
     struct demand *demand = demand_new(world, principal, manager, approval, done, arg);
     struct error err = ERROR_INIT;
     demand->word = mem_strdup(decision);
     demand->reason = mem_strdup_or_null(reason);
     demand->number = shown_resource_version;
+    demand->is_dry_run = is_dry_run;
     if (strcmp(decision, "approved") == 0)
         send_to_worker(demand, check_then_decide);
     else if (strcmp(decision, "rejected") == 0)

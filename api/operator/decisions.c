@@ -14,6 +14,10 @@ static void decided(void *arg)
         return;
     }
     update->is_decided = true;
+    if (update->call->is_dry_run) { // what was asked would be done: the whole body tells what comes out
+        record_free(update->record);
+        update->record = NULL;
+    }
     update_run(update); // labels and annotations of the same body
 }
 
@@ -44,7 +48,7 @@ void decision_start(struct update *update)
     update->deadline.ms = clock_boot(world->clock).ms + SETTLE_MS;
     request_decision(world, call->principal, call->manager, update->uid,
                      update->decision == APPROVAL_APPROVED ? "approved" : "rejected", update->shown,
-                     update->reason, on_decided, update);
+                     update->reason, call->is_dry_run, on_decided, update);
 }
 
 static bool is_settled(const struct record *approval)

@@ -120,7 +120,7 @@ static int read_wanted(struct update *update, const struct record *current, stru
     if (make_object(update, current, &applied, err) < 0 ||
         body_read(update->call, wanted, applied.object, update->causes, err) < 0)
         return -1;
-    if (update->is_decided) { // the version that the caller stated is the one before the decision, which wrote the spec
+    if (update->is_decided && !update->call->is_dry_run) { // the version that the caller stated is the one before the decision, which wrote the spec
         wanted->meta.resource_version = 0;
         fields_clear(kind_spec_table(update->kind), &wanted->spec);
         fields_copy(kind_spec_table(update->kind), &current->spec, &wanted->spec);
@@ -144,7 +144,7 @@ static int64_t stated_version(const struct update *update, const struct record *
 static bool takes_decision(struct update *update, const struct record *current, const struct record *wanted)
 {
     const struct approval_spec *spec = &wanted->spec.approval;
-    if (update->kind != KIND_APPROVAL || update->is_decided || update->call->is_dry_run ||
+    if (update->kind != KIND_APPROVAL || update->is_decided ||
         spec->decision == current->spec.approval.decision)
         return false;
     update->must_decide = true;
@@ -191,7 +191,7 @@ static void next(void *arg)
         update_fail(update, &update->error);
     else if (update->must_decide && !update->is_decided)
         decision_start(update);
-    else if (update->is_decided)
+    else if (update->is_decided && !update->call->is_dry_run)
         decision_settle(update);
     else
         update_finish(update);

@@ -519,6 +519,28 @@ static void a_decision_about_a_version_that_was_not_shown_is_refused(void **stat
     assert_string_equal(at(rejected, "spec", "decision"), "rejected");
 }
 
+static void a_dry_run_of_a_decision_checks_it_and_decides_nothing(void **state)
+{
+    const struct api *api = *state;
+    CLEANUP_FREE char *approval = ask_approval(api);
+    CLEANUP_FREE char *dry = mem_format("%s?dryRun=All", approval);
+    CLEANUP_JSON json_t *stale = MERGE(dry, "{\"spec\": {\"decision\": \"approved\", \"shownResourceVersion\": 1}}", 409);
+    assert_status(stale, "Conflict", "changed since");
+    CLEANUP_JSON json_t *would_be =
+        MERGE(dry, "{\"metadata\": {\"labels\": {\"a\": \"1\"}}, \"spec\": {\"decision\": \"approved\", \"reason\": \"mine\"}}", 200);
+    assert_string_equal(at(would_be, "spec", "decision"), "approved");
+    assert_string_equal(at(would_be, "spec", "reason"), "mine");
+    assert_string_equal(at(meta(would_be), "labels", "a"), "1");
+    CLEANUP_JSON json_t *read = GET(approval, 200);
+    assert_string_equal(at(read, "status", "phase"), "pending");
+    assert_string_equal(at(would_be, "metadata", "resourceVersion"), at(read, "metadata", "resourceVersion"));
+    json_decref(MERGE(approval, "{\"spec\": {\"decision\": \"rejected\"}}", 200));
+    CLEANUP_JSON json_t *other = MERGE(dry, "{\"spec\": {\"decision\": \"approved\"}}", 409);
+    assert_status(other, "Conflict", "decided already");
+    CLEANUP_JSON json_t *clear = MERGE(dry, "{\"spec\": {\"decision\": null}}", 409);
+    assert_status(clear, "Conflict", "undone");
+}
+
 static void a_client_that_leaves_while_its_decision_settles_leaves_nothing_behind(void **state)
 {
     const struct api *api = *state;
@@ -772,6 +794,7 @@ int main(void)
         API_TEST(deleting_asks_for_its_preconditions),
         API_TEST(approving_is_answered_with_the_workspace),
         API_TEST(a_decision_about_a_version_that_was_not_shown_is_refused),
+        API_TEST(a_dry_run_of_a_decision_checks_it_and_decides_nothing),
         API_TEST(a_client_that_leaves_while_its_decision_settles_leaves_nothing_behind),
         API_TEST(a_host_workspace_is_approved_by_its_operator),
         API_TEST(status_counts_what_is_there),

@@ -243,7 +243,7 @@ int world_expose(struct world_fixture *fixture, const char *uid, int64_t port, s
 int world_decide(struct world_fixture *fixture, const char *approval, const char *decision, int64_t shown, struct error *err)
 {
     struct answer answer = ANSWER_INIT;
-    request_decision(&fixture->world, "operator:uid=0", "test", approval, decision, shown, NULL, on_record, &answer);
+    request_decision(&fixture->world, "operator:uid=0", "test", approval, decision, shown, NULL, false, on_record, &answer);
     int r = wait_for(&answer, NULL, NULL, err);
     world_settle(fixture);
     return r;
