@@ -1,7 +1,6 @@
 #include "schemas/kinds/common.h"
 #include "controller/base/error.h"
 
-
 static int check_spec(const void *value, struct error *err)
 {
     const struct approval_spec *spec = value;

@@ -6,7 +6,6 @@
 #define REQUESTERS_MAX 32
 #define COUNT_MAX 1000000
 
-
 static const char *check_requester(const char *text)
 {
     const char *star = strchr(text, '*');
