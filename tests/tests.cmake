@@ -48,6 +48,16 @@ foreach(source ${bench_sources})
   add_dependencies(bench ${name})
 endforeach()
 
+# The daemon with the fixed-name tools of the MCP conformance suite as well, for tests/conformance/mcp: the product's own objects, but
+# for the few files that know of those tools. What is released is never linked with them.
+embed(${CMAKE_BINARY_DIR}/conformance/embedded.c ${embedded_files})
+file(GLOB conformance_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/api/tools/conformance/*.c)
+add_executable(conformance EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/cli/main.c ${CMAKE_SOURCE_DIR}/api/tools/catalogue.c ${CMAKE_SOURCE_DIR}/api/tools/table.c
+               ${CMAKE_SOURCE_DIR}/api/mcp/methods.c ${conformance_sources} ${CMAKE_BINARY_DIR}/conformance/embedded.c)
+target_compile_definitions(conformance PRIVATE CHAT2SHELL_CONFORMANCE_TOOLS=1)
+target_link_libraries(conformance PRIVATE cli)
+set_target_properties(conformance PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/conformance OUTPUT_NAME chat2shell)
+
 # The program that tries every hard rule inside a sandbox: static and plain, whatever the build.
 add_executable(sandbox_probe ${CMAKE_SOURCE_DIR}/tests/probe/probe.c)
 target_compile_options(sandbox_probe PRIVATE -fno-sanitize=all)

@@ -1,5 +1,5 @@
-// The fixed-name tools of the public MCP conformance suite, so that its scenarios run for real. Compiled only with the CMake
-// option CONFORMANCE_TOOLS, which no release has; tests/conformance/mcp proves that. They are data, schemas/conformance/
+// The fixed-name tools of the public MCP conformance suite, so that its scenarios run for real. Compiled only into the
+// CMake target conformance, which is never released; tests/conformance/mcp proves that. They are data, schemas/conformance/
 // tools.json: a catalogue entry and a result for each.
 #pragma once
 #include "api/mcp/exchange.h"
