@@ -5,6 +5,7 @@
 #include "controller/base/frames.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 
 #define READ_BYTES FRAME_MAX_BYTES
 #define IN_BYTES (2 * (FRAME_HEAD_BYTES + FRAME_MAX_BYTES))
-#define OUT_BYTES (2 * STREAM_WINDOW_BYTES)
+#define OUT_BYTES (2 * STREAM_WINDOW_BYTES) // input is read while less than READ_BYTES wait; the rest is for signals and sizes
 #define EXIT_SIGPIPE (128 + SIGPIPE)
 enum { SOCKET, INPUT, SIGNALS, OUTPUT, ERRORS, POLLED };
 
@@ -23,7 +24,6 @@ struct session {
     const struct exec_stream *ask;
     int fd;
     struct buffer in, out; // frames from and to the daemon
-    size_t sent;           // of out
     size_t window;         // bytes of input that may be sent
     bool has_input;        // there may be more
     struct outlet outlets[2];
@@ -103,15 +103,16 @@ static int open_stream(const struct rest *rest, struct session *session, struct 
 // An end of the connection is told by its other direction, which may still hold why.
 static void push(struct session *session)
 {
-    while (session->sent < session->out.len) {
-        ssize_t n = send(session->fd, session->out.data + session->sent, session->out.len - session->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    size_t sent = 0;
+    while (sent < session->out.len) {
+        ssize_t n = send(session->fd, session->out.data + sent, session->out.len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
-            return;
-        session->sent = n < 0 ? session->out.len : session->sent + (size_t)n;
+            break;
+        sent = n < 0 ? session->out.len : sent + (size_t)n;
     }
-    session->out.len = session->sent = 0;
+    buffer_consume(&session->out, sent);
 }
 
 static void send_size(struct session *session)
@@ -138,7 +139,8 @@ static void take_input(struct session *session)
         end_input(session);
         return;
     }
-    frame_append(&session->out, FRAME_DATA, bytes, (size_t)n);
+    int r = frame_append(&session->out, FRAME_DATA, bytes, (size_t)n);
+    assert(r == 0 && "input is read only while little waits");
     session->window -= (size_t)n;
 }
 
@@ -282,9 +284,9 @@ static void take_signals(struct session *session)
 // ---- the whole ------------------------------------------------------------------------------------------------------
 static void want(struct session *session, struct pollfd polls[POLLED])
 {
-    bool may_read = session->has_input && !session->is_over && session->window > 0 && session->out.len - session->sent < READ_BYTES;
+    bool may_read = session->has_input && !session->is_over && session->window > 0 && session->out.len < READ_BYTES;
     bool is_open = !session->is_over && !session->has_ended;
-    short in = holds_back(session) ? 0 : POLLIN, out = session->out.len > session->sent ? POLLOUT : 0;
+    short in = holds_back(session) ? 0 : POLLIN, out = session->out.len ? POLLOUT : 0;
     polls[SOCKET] = (struct pollfd){is_open && (in | out) ? session->fd : -1, (short)(in | out), 0}; // else its end would be told for ever
     polls[INPUT] = (struct pollfd){may_read ? session->ask->input_fd : -1, POLLIN, 0};
     polls[SIGNALS] = (struct pollfd){session->signal_fd, POLLIN, 0};
