@@ -133,6 +133,13 @@ void http_sweep_stop(void *arg)
     server->sweep = NULL;
 }
 
+void http_connections_shut(struct http_server *server)
+{
+    const struct http_connection *at;
+    TAILQ_FOREACH(at, &server->waiting, link) shutdown(at->fd, SHUT_RDWR);
+    TAILQ_FOREACH(at, &server->working, link) shutdown(at->fd, SHUT_RDWR);
+}
+
 // ---- coming and going -------------------------------------------------------------------------------------
 // One client that opens connections and leaves them must not lock the others out: the newcomer stays, and
 // whoever stands still the longest goes. Those that wait for a handler's answer stay.

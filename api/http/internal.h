@@ -104,6 +104,7 @@ void http_connection_set_deadline(struct http_connection *connection, int64_t de
 bool http_connection_peer(const struct http_connection *connection, struct ucred *ret);
 void http_sweep_start(void *server); // loop thread
 void http_sweep_stop(void *server);  // loop thread
+void http_connections_shut(struct http_server *server); // holding the lock: all of them, without a word
 // ---- exchange.c: the library's callbacks
 void *http_exchange_begin(void *server, const char *target, struct MHD_Connection *mhd);
 enum MHD_Result http_exchange_access(void *server, struct MHD_Connection *mhd, const char *url,

@@ -137,6 +137,8 @@ static void drain(struct http_server *server)
     for (int64_t left_ms = DRAIN_MS; server->active_count && left_ms > 0;
          left_ms = end_ms - boot_time_now().ms)
         thread_cond_wait_ms(&server->drained, &server->lock, left_ms);
+    if (server->upgrade_count) // answered, but its client leaves unread what came before
+        http_connections_shut(server);
     while (server->suspended_count || server->upgrade_count) // the library aborts if one is left
         pthread_cond_wait(&server->drained, &server->lock);
     pthread_mutex_unlock(&server->lock);

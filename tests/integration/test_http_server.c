@@ -28,7 +28,7 @@ static struct fixture {
     pthread_cond_t changed;
     struct http_request *kept; // "/keep": answered by the test
     struct http_stream *stream;
-    _Atomic int gone, writable, bodies;
+    _Atomic int gone, writable, bodies, upgrades, streams;
     struct ucred peer;
 } fixture = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -91,6 +91,27 @@ static void keep(struct http_request *request)
     pthread_mutex_unlock(&fixture.lock);
 }
 
+static void end_upgrade(void *arg)
+{
+    http_upgrade_close(arg);
+}
+
+static void upgraded(void *arg, struct http_upgrade *upgrade, int fd, const char *early, size_t early_len)
+{
+    (void)arg, (void)fd, (void)early, (void)early_len;
+    if (!upgrade)
+        return;
+    http_upgrade_on_stop(upgrade, end_upgrade, upgrade);
+    fixture.streams++;
+}
+
+static void respond_filled(struct http_request *request, size_t len)
+{
+    char *text = mem_alloc(len);
+    memset(text, 'x', len);
+    http_respond(request, &(struct http_reply){.status = 200, .content_type = "text/plain"}, text, len);
+}
+
 static void handle(void *arg, struct http_request *request)
 {
     (void)arg;
@@ -100,6 +121,11 @@ static void handle(void *arg, struct http_request *request)
     fixture.bodies++;
     if (strcmp(path, "/keep") == 0)
         keep(request);
+    else if (strcmp(path, "/upgrade") == 0) {
+        http_upgrade(request, &(struct http_upgrade_options){.protocol = "test", .started = upgraded});
+        fixture.upgrades++;
+    } else if (strcmp(path, "/16k") == 0)
+        respond_filled(request, 16 * 1024);
     else if (strcmp(path, "/stream") == 0)
         start_stream(request, 64 * 1024);
     else if (strcmp(path, "/peer") == 0) {
@@ -138,7 +164,7 @@ static void set_up_loop(struct clock *clock)
     fixture.clock = clock;
     fixture.kept = NULL;
     fixture.stream = NULL;
-    fixture.gone = fixture.writable = fixture.bodies = 0;
+    fixture.gone = fixture.writable = fixture.bodies = fixture.upgrades = fixture.streams = 0;
     assert_ok(loop_start(fixture.clock, &fixture.loop, &err));
 }
 
@@ -598,6 +624,40 @@ static void stop_ends_streams(void **state)
 }
 
 // ---- Unix sockets -----------------------------------------------------------------------------------------
+#define READERS 48 // more than a socket takes of their answers
+
+// For 200 ms an upgrade was answered that nobody got.
+static bool is_upgrade_stuck(void)
+{
+    for (int i = 0; i < 20; i++) {
+        if (fixture.upgrades == fixture.streams)
+            return false;
+        usleep(10 * 1000);
+    }
+    return true;
+}
+
+// Before the upgrade each has as many answers as it has elder brothers: one's socket is full when it is the upgrade's turn.
+static void stop_does_not_wait_for_who_leaves_unread_what_comes_before_an_upgrade(void **state)
+{
+    (void)state;
+    int fds[READERS];
+    for (int i = 0; i < READERS; i++) {
+        fds[i] = connect_here();
+        for (int j = 0; j < i; j++)
+            http_client_send_text(fds[i], "GET /16k HTTP/1.1\r\nHost: a\r\n\r\n");
+        http_client_send_text(fds[i], "GET /upgrade HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: test\r\n\r\n");
+    }
+    for (int tries = 0; !is_upgrade_stuck(); tries++) {
+        assert_true(tries < SOON_MS / 10);
+        usleep(10 * 1000);
+    }
+    http_server_stop(fixture.server);
+    fixture.server = NULL;
+    for (int i = 0; i < READERS; i++)
+        close(fds[i]);
+}
+
 static void a_unix_socket_tells_who_connected(void **state)
 {
     (void)state;
@@ -644,7 +704,7 @@ static void *write_all(void *arg)
     (void)arg;
     char *piece = mem_alloc(64 * 1024);
     for (size_t sent = 0, number = 0; sent < SENT_BYTES; number++) {
-        size_t len = number % 3 ? 1 + number * 7 % 2000 : 1 + number * 7919 % (60 * 1024); // small ones, and some too large to be one message
+        size_t len = number % 3 ? 1 + number * 7 % 2000 : 1 + number * 7919 % (16 * 1024); // small ones, and some too large to be one message
         for (size_t i = 0; i < len; i++)
             piece[i] = (char)('a' + (sent + i) % 23);
         while (http_stream_write(fixture.stream, piece, len) < 0)
@@ -781,6 +841,7 @@ int main(void)
         TEST_UNIX(stop_ends_streams),
         TEST_UNIX(pieces_stay_in_order_whichever_way_they_go),
         TEST_UNIX(a_waiting_reader_of_a_unix_socket_has_a_piece_once_the_write_returns),
+        TEST_UNIX(stop_does_not_wait_for_who_leaves_unread_what_comes_before_an_upgrade),
         TEST_UNIX(a_unix_socket_tells_who_connected),
         TEST(a_port_in_use_is_named),
         TEST(many_connections_at_once_are_all_answered),
