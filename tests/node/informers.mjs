@@ -2,7 +2,7 @@
 //     node informers.mjs KUBECONFIG          (copied to where the packages are installed)
 // {"start": NAME, "plural": PLURAL, "selector"?: LABELS}   one more informer, which begins anew after an error as its documentation has it
 // {"state": NAME}    {objects: the cache, events: [[type, name, uid, version]…] since it began, lists, errors}
-// {"stop": NAME}
+// {"stop": NAME}, {"resume": NAME}    in between it hears nothing; it goes on from where it was
 // One JSON answer a line.
 import { createInterface } from "node:readline";
 import * as k8s from "@kubernetes/client-node";
@@ -42,10 +42,10 @@ async function answer(order) {
     await begin(order.start, order.plural, order.selector);
     return {};
   }
-  const { informer, kept } = informers.get(order.state ?? order.stop);
+  const { informer, kept } = informers.get(order.state ?? order.stop ?? order.resume);
   if (order.state) return { objects: informer.list(), events: kept.events, lists: kept.lists, errors: kept.errors };
-  kept.isStopped = true;
-  await informer.stop();
+  kept.isStopped = Boolean(order.stop);
+  await (order.stop ? informer.stop() : informer.start());
   return {};
 }
 
