@@ -12,6 +12,7 @@
 #include "controller/base/memory.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EDIT_MANAGER "chat2shell-edit"
 #define TRIES_MAX 5 // at one object whose state others write meanwhile
@@ -200,13 +201,21 @@ static void store_all(struct editing *editing, const struct manifest *manifest)
 }
 
 // ---- round by round ---------------------------------------------------------------------------------------------------------------
-static int give_up(struct editing *editing, struct error *err)
+// Whatever ends it, what somebody wrote is not lost. Always -1.
+static int keep(struct editing *editing, struct error *err)
 {
     CLEANUP_FREE char *path = scratch_path(&editing->scratch, editing->file);
+    if (access(path, F_OK) < 0)
+        return -1;
     editing->scratch.is_kept = true;
+    return error_hint(err, "a copy of your changes has been stored to %s", path);
+}
+
+static int give_up(struct editing *editing, struct error *err)
+{
     complain_text(buffer_text(&editing->faults));
     error_set(err, ERROR_CANCELLED, NULL, "Edit cancelled, no valid changes were saved.");
-    return error_hint(err, "a copy of your changes has been stored to %s", path);
+    return keep(editing, err);
 }
 
 // 1: once more, 0: done, -1.
@@ -236,29 +245,20 @@ static int take(struct editing *editing, const char *text, bool is_first, char *
     return 0;
 }
 
-// Whatever ends it, what somebody wrote is not lost.
-static int keep(struct editing *editing, const char *body, struct error *err)
-{
-    if (strcmp(body, editing->shown) == 0 || editing->scratch.is_kept)
-        return -1;
-    CLEANUP_FREE char *path = scratch_path(&editing->scratch, editing->file);
-    editing->scratch.is_kept = true;
-    error_hint(err, "a copy of your changes has been stored to %s", path);
-    return -1;
-}
-
 static int edit_round(struct editing *editing, char **body, bool is_first, struct error *err)
 {
     CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(EDIT_MAX_BYTES);
     int r = show(editing, *body, err);
     struct error unread = ERROR_INIT;
-    if (scratch_read(&editing->scratch, editing->file, &text, &unread) < 0)
-        return r < 0 ? -1 : error_copy(err, &unread);
-    if (r < 0)
-        return keep(editing, edit_without_heading(buffer_text(&text)), err);
-    if (strlen(buffer_text(&text)) != text.len)
-        return error_set(err, ERROR_INVALID, NULL, "the saved file holds NUL characters");
-    return take(editing, buffer_text(&text), is_first, body, err);
+    bool is_read = scratch_read(&editing->scratch, editing->file, &text, &unread) == 0, is_text = strlen(buffer_text(&text)) == text.len;
+    if (r == 0 && !is_read)
+        r = error_copy(err, &unread);
+    else if (r == 0 && !is_text)
+        r = error_set(err, ERROR_INVALID, NULL, "the saved file holds NUL characters");
+    if (r == 0)
+        return take(editing, buffer_text(&text), is_first, body, err);
+    bool is_as_shown = is_read && is_text && strcmp(edit_without_heading(buffer_text(&text)), editing->shown) == 0;
+    return is_first && is_as_shown ? -1 : keep(editing, err); // later on what is shown is what somebody wrote
 }
 
 static int edit_all(struct editing *editing, struct error *err)
@@ -272,6 +272,8 @@ static int edit_all(struct editing *editing, struct error *err)
     json_t *object;
     json_array_foreach(editing->objects, i, object) json_array_append_new(shown, object_shown(editing->in, object));
     CLEANUP_FREE char *body = edit_body(shown, editing->is_json);
+    if (!body)
+        return error_set(err, ERROR_TOO_LARGE, "edit fewer of them at once", "what is to be edited is longer than %u bytes", EDIT_MAX_BYTES);
     editing->file = file;
     int r = 1;
     for (bool is_first = true; r > 0; is_first = false)

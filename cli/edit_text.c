@@ -14,12 +14,14 @@ char *edit_body(const json_t *objects, bool is_json)
     CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(EDIT_MAX_BYTES);
     CLEANUP_JSON json_t *list = json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", objects);
     const json_t *value = json_array_size(objects) == 1 ? json_array_get(objects, 0) : list;
-    if (!is_json) {
+    if (is_json) {
+        CLEANUP_FREE char *json = json_to_pretty_text(value);
+        buffer_append_text(&text, json);
+        buffer_append_char(&text, '\n');
+    } else {
         yaml_write(&text, value);
-        return buffer_take_string(&text);
     }
-    CLEANUP_FREE char *json = json_to_pretty_text(value);
-    return mem_format("%s\n", json);
+    return text.is_over ? NULL : buffer_take_string(&text);
 }
 
 char *edit_page(const char *faults, const char *body, bool is_json)

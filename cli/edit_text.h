@@ -6,8 +6,8 @@
 
 #define EDIT_MAX_BYTES (16u * 1024 * 1024)
 
-// The objects as they are edited: one by itself, several as a List.
-char *edit_body(const json_t *objects, bool is_json); // the caller owns it
+// The objects as they are edited: one by itself, several as a List. The caller owns it. NULL: more than EDIT_MAX_BYTES.
+char *edit_body(const json_t *objects, bool is_json);
 // faults: lines of what was wrong, "" the first time. JSON has no comments: there is no heading.
 char *edit_page(const char *faults, const char *body, bool is_json);
 // What stands behind the comments at its beginning. Borrowed from text.

@@ -303,6 +303,22 @@ static void a_page_without_its_heading_is_the_body_again(void **state)
     assert_false(edit_is_blank("# a\nb\n"));
 }
 
+static void what_is_too_long_for_an_editor_is_not_cut(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *long_text = mem_alloc(EDIT_MAX_BYTES + 1);
+    memset(long_text, 'a', EDIT_MAX_BYTES);
+    CLEANUP_JSON json_t *longest = json_pack("[{s:s}]", "spec", long_text);
+    assert_null(edit_body(longest, false));
+    assert_null(edit_body(longest, true));
+    long_text[EDIT_MAX_BYTES - 100] = '\0';
+    CLEANUP_JSON json_t *shorter = json_pack("[{s:s}]", "spec", long_text);
+    CLEANUP_FREE char *yaml = edit_body(shorter, false), *json = edit_body(shorter, true);
+    assert_int_equal(strlen(yaml), strlen("spec: \n") + EDIT_MAX_BYTES - 100);
+    assert_non_null(json);
+    assert_non_null(strstr(json, long_text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +332,7 @@ int main(void)
         cmocka_unit_test(wrong_pairs_are_refused),
         cmocka_unit_test(a_value_that_is_there_is_changed_only_when_it_may_be),
         cmocka_unit_test(a_page_without_its_heading_is_the_body_again),
+        cmocka_unit_test(what_is_too_long_for_an_editor_is_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
