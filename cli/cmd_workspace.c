@@ -1,3 +1,4 @@
+#include "cli/label.h"
 #include "cli/objects.h"
 #include "cli/printers/print.h"
 #include "cli/several.h"
@@ -61,7 +62,7 @@ static json_t *read_path(const char *word, struct error *err)
     return text;
 }
 
-// KEY=VALUE, as often as given. NULL: none. -1: not of that form.
+// KEY=VALUE, as often as given. NULL: none.
 static int read_labels(const struct invocation *in, json_t **ret, struct error *err)
 {
     const char *words[ARGUMENTS_MAX_VALUES];
@@ -71,8 +72,8 @@ static int read_labels(const struct invocation *in, json_t **ret, struct error *
         const char *equal = strchr(words[i], '=');
         if (!equal || equal == words[i])
             return error_set(err, ERROR_USAGE, "like --label team=web", "--label '%.100s' is not of the form KEY=VALUE", words[i]);
-        CLEANUP_FREE char *key = mem_strndup(words[i], (size_t)(equal - words[i]));
-        json_object_set_new(labels, key, json_from_text(equal + 1));
+        if (label_add_pair(labels, words[i], "label", err) < 0)
+            return -1;
     }
     *ret = TAKE_PTR(labels);
     return 0;

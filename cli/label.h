@@ -17,6 +17,8 @@ int label_run(struct invocation *in, const struct label_words *words, struct err
 // From the first argument that is a pair on: {KEY: "VALUE"} to set, {KEY: null} to remove; in->arguments is cut before them.
 // ERROR_USAGE: a name behind a pair, a key that is set and removed, an empty key.
 int label_take_pairs(struct invocation *in, const struct label_words *words, json_t **ret, struct error *err);
+// One more: "KEY=VALUE" or "KEY-". one: what a pair is called, "label". ERROR_USAGE where the key is empty or there already, or it is not UTF-8.
+int label_add_pair(json_t *pairs, const char *word, const char *one, struct error *err);
 // What of the pairs would change `now` (an object of strings, or NULL): a merge patch, new reference, perhaps empty.
 // ERROR_CONFLICT where a key has another value and may_overwrite is false.
 int label_changes(const json_t *pairs, const json_t *now, bool may_overwrite, json_t **ret, struct error *err);

@@ -8,7 +8,7 @@ static bool is_pair(const char *word)
     return strchr(word, '=') || (len && word[len - 1] == '-');
 }
 
-static int add_pair(json_t *pairs, const char *word, const struct label_words *words, struct error *err)
+int label_add_pair(json_t *pairs, const char *word, const char *one, struct error *err)
 {
     const char *equal = strchr(word, '=');
     size_t len = equal ? (size_t)(equal - word) : strlen(word) - 1;
@@ -17,12 +17,12 @@ static int add_pair(json_t *pairs, const char *word, const struct label_words *w
     if (!len)
         return error_set(err, ERROR_USAGE, "like team=web, or team- to remove it", "'%.100s' has no key", word);
     if (other && json_is_null(other) != !equal)
-        return error_set(err, ERROR_USAGE, "do one of the two", "the %s '%.100s' is both set and removed", words->one, key);
+        return error_set(err, ERROR_USAGE, "do one of the two", "the %s '%.100s' is both set and removed", one, key);
     if (other)
-        return error_set(err, ERROR_USAGE, "give it once", "the %s '%.100s' is given twice", words->one, key);
+        return error_set(err, ERROR_USAGE, "give it once", "the %s '%.100s' is given twice", one, key);
     json_t *value = equal ? json_string(equal + 1) : json_null();
     if (!value || json_object_set_new(pairs, key, value) < 0)
-        return error_set(err, ERROR_USAGE, "write it in UTF-8", "the %s '%.100s' is not UTF-8 text", words->one, key);
+        return error_set(err, ERROR_USAGE, "write it in UTF-8", "the %s '%.100s' is not UTF-8 text", one, key);
     return 0;
 }
 
@@ -35,7 +35,7 @@ int label_take_pairs(struct invocation *in, const struct label_words *words, jso
     for (int i = first; i < in->argument_count; i++) {
         if (!is_pair(in->arguments[i]))
             return error_set(err, ERROR_USAGE, "name the objects first, then KEY=VALUE or KEY-", "'%.100s' stands behind the %s", in->arguments[i], words->part);
-        if (add_pair(pairs, in->arguments[i], words, err) < 0)
+        if (label_add_pair(pairs, in->arguments[i], words->one, err) < 0)
             return -1;
     }
     in->argument_count = first;
