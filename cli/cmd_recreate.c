@@ -83,7 +83,7 @@ static int replace(const struct rest *rest, const json_t *sandbox, int timeout_s
     if (list_exposures(rest, sandbox, &exposures, err) < 0)
         return -1;
     if (rest_call(rest, &(struct rest_ask){.method = "DELETE", .path = path, .body = body}, NULL, NULL, NULL, err) < 0 ||
-        wait_until_gone(rest, info, object_uid(sandbox), timeout_s, err) < 0)
+        wait_until_gone(rest, info, object_uid(sandbox), timeout_s, 0, err) < 0)
         return error_context(err, "cannot remove what is left of %s", object_name(sandbox));
     tell_exposures(exposures);
     if (rest_post(rest, all, manifest, &made, err) < 0) {

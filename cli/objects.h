@@ -42,8 +42,8 @@ struct object_wait {
 };
 // *ret (NULL allowed): the object as `look` saw it last, a new reference; null if it is not there.
 int object_wait(const struct rest *rest, const struct object_wait *wait, json_t **ret, struct error *err);
-// Until the object of this uid is gone. ERROR_TIMEOUT says what it waits for.
-int wait_until_gone(const struct rest *rest, const struct kind_info *info, const char *uid, int timeout_s, struct error *err);
+// Until the object of this uid is gone. deadline_ms as in object_wait. ERROR_TIMEOUT says what it waits for.
+int wait_until_gone(const struct rest *rest, const struct kind_info *info, const char *uid, int timeout_s, int64_t deadline_ms, struct error *err);
 // Until Ready is True (0, *ret the object) or Failed is (ERROR_STATE).
 int wait_until_ready(const struct rest *rest, const struct kind_info *info, const char *uid, int timeout_s, json_t **ret, struct error *err);
 #define OPTION_TIMEOUT {.name = "timeout", .value = "TIME", .doc = "how long to wait, as 60, 60s, 5m or 1h; 120 by default"}

@@ -67,12 +67,6 @@ static void ask(const struct removal *removal, const json_t *object, struct rest
                                  .path = mem_format("%s%s", path, removal->trial == REMOVAL_TRIED_BY_SERVER ? "?dryRun=All" : "")};
 }
 
-static int left_s(const struct removing *removing)
-{
-    int64_t left = (removing->deadline_ms - boot_time_now().ms + 999) / 1000;
-    return left > 0 ? (int)left : 0;
-}
-
 static const char *holder_of(const json_t *object)
 {
     return selection_kind(object)->kind == KIND_WORKSPACE ? json_get_text(json_object_get(object, "status"), "boundSandbox") : NULL;
@@ -103,7 +97,7 @@ static void settle(struct removing *removing, const json_t *object, const struct
     }
     json_object_set_new(removing->granted, object_uid(object), json_true());
     bool waits = (removal->waits || json_object_get(removing->holders, object_uid(object))) && removal->trial == REMOVAL_REAL;
-    if (waits && wait_until_gone(removing->rest, selection_kind(object), object_uid(object), left_s(removing), &err) < 0)
+    if (waits && wait_until_gone(removing->rest, selection_kind(object), object_uid(object), removal->timeout_s, removing->deadline_ms, &err) < 0)
         fail(removing, &err);
     else
         say(removal, object);

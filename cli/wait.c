@@ -132,13 +132,14 @@ static int look_ready(const void *arg, const json_t *object, struct error *err)
     return !object_is_true(object, CONDITION_READY);
 }
 
-int wait_until_gone(const struct rest *rest, const struct kind_info *info, const char *uid, int timeout_s, struct error *err)
+int wait_until_gone(const struct rest *rest, const struct kind_info *info, const char *uid, int timeout_s, int64_t deadline_ms, struct error *err)
 {
     CLEANUP_JSON json_t *object = NULL;
     struct error local = ERROR_INIT;
     if (object_get(rest, info, uid, &object, &local) < 0)
         return local.code == ERROR_NOT_FOUND ? 0 : error_copy(err, &local);
-    const struct object_wait wait = {.info = info, .name = object_name(object), .uid = uid, .timeout_s = timeout_s, .wanted = "gone", .look = look_gone};
+    const struct object_wait wait = {.info = info, .name = object_name(object), .uid = uid, .timeout_s = timeout_s, .deadline_ms = deadline_ms,
+                                     .wanted = "gone", .look = look_gone};
     return object_wait(rest, &wait, NULL, err);
 }
 
