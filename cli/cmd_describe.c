@@ -172,8 +172,7 @@ static int describe_items(struct describing *describing, const struct kind_info 
 {
     const json_t *items = json_object_get(list, "items");
     for (size_t i = 0; i < json_array_size(items); i++) {
-        CLEANUP_JSON json_t *item = json_copy(json_array_get(items, i));
-        json_set_text(item, "kind", info->name); // the items of a list come without
+        CLEANUP_JSON json_t *item = target_object(info, json_array_get(items, i));
         if (strncmp(object_name(item), prefix, strlen(prefix)) == 0 && describe(describing, info, item, err) < 0)
             return -1;
     }
@@ -221,7 +220,7 @@ static int run(struct invocation *in, struct error *err)
     CLEANUP(describing_clear) struct describing describing = {.in = in, .shows_events = invocation_switch(in, "show-events", true)};
     if (targets_parse(in, &targets, err) < 0 || get_check_chunk_size(in, err) < 0 || !(describing.rest = invocation_rest(in, err)))
         return -1;
-    if (targets.has_names && invocation_option(in, "selector"))
+    if (targets.has_names && targets_are_selected(in))
         return error_set(err, ERROR_USAGE, "chat2shell describe --help", "names go with no selector");
     several_begin(&describing.several, in, targets.count == 1);
     for (size_t i = 0; i < targets.count; i++)

@@ -57,7 +57,7 @@ static int wait_selected(struct command_wait *command, const struct kind_info *i
 
 static int check_targets(const struct invocation *in, const struct targets *targets, struct error *err)
 {
-    bool selects = invocation_option(in, "selector") || invocation_option(in, "field-selector") || invocation_switch(in, "all", false);
+    bool selects = targets_are_selected(in);
     for (size_t i = 0; i < targets->count; i++)
         if (targets->items[i].info == &events_info)
             return error_set(err, ERROR_USAGE, "chat2shell events -w", "events do not change into something: there is nothing to wait for");

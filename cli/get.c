@@ -61,18 +61,11 @@ static int tell_missing(const struct get *get, struct error *err)
 }
 
 // ---- objects ------------------------------------------------------------------------------------------------------------
-// Items of a server's list carry apiVersion and kind themselves, so that each can stand alone.
 static void append_items(json_t *items, const json_t *list, const struct kind_info *info)
 {
     size_t i;
     json_t *item;
-    const char *version = info == &events_info ? "v1" : API_GROUP "/" API_VERSION;
-    json_array_foreach(json_object_get(list, "items"), i, item)
-    {
-        CLEANUP_JSON json_t *whole = json_pack("{s:s, s:s}", "apiVersion", version, "kind", info->name);
-        json_object_update(whole, item);
-        json_array_append(items, whole);
-    }
+    json_array_foreach(json_object_get(list, "items"), i, item) json_array_append_new(items, target_object(info, item));
 }
 
 static int fetch_all(struct get *get, json_t *items, struct error *err)
@@ -157,8 +150,7 @@ static int print_tables(struct get *get, struct error *err)
 
 static int check(const struct get *get, struct error *err)
 {
-    bool selects = invocation_option(get->in, "selector") || invocation_option(get->in, "field-selector");
-    if (get->targets.has_names && selects)
+    if (get->targets.has_names && targets_are_selected(get->in))
         return error_set(err, ERROR_USAGE, "chat2shell get --help", "names go with no selector");
     return 0;
 }

@@ -91,13 +91,11 @@ static int print_items(struct get *get, const json_t *list, const struct kind_in
 {
     size_t i;
     json_t *item;
-    const char *version = info == &events_info ? "v1" : API_GROUP "/" API_VERSION;
     if (get->is_sorted && server_items_sort(json_object_get(list, "items"), &get->sort, err) < 0)
         return -1;
     json_array_foreach(json_object_get(list, "items"), i, item)
     {
-        CLEANUP_JSON json_t *whole = json_pack("{s:s, s:s}", "apiVersion", version, "kind", info->name);
-        json_object_update(whole, item);
+        CLEANUP_JSON json_t *whole = target_object(info, item);
         if (print_object(get, "ADDED", whole, err) < 0)
             return -1;
     }

@@ -1,5 +1,6 @@
 #include "cli/prune.h"
 #include "cli/objects.h"
+#include "cli/targets.h"
 #include "controller/base/memory.h"
 #include <string.h>
 
@@ -113,9 +114,7 @@ static int find_of_kind(const struct apply *apply, const struct kind_info *info,
         const json_t *metadata = json_object_get(object, "metadata");
         if (is_named(names, object) || json_object_get(metadata, "deletionTimestamp") || !is_applied_by(metadata, apply->manager) || !is_made_by_operator(metadata))
             continue;
-        CLEANUP_JSON json_t *whole = json_pack("{s:s, s:s}", "apiVersion", API_GROUP "/" API_VERSION, "kind", info->name);
-        json_object_update(whole, object);
-        json_array_append(found, whole);
+        json_array_append_new(found, target_object(info, object));
     }
     return 0;
 }

@@ -28,9 +28,7 @@ static void take(struct selection *selection, const struct kind_info *info, cons
     for (size_t i = 0; selection->is_named && i < json_array_size(selection->objects); i++)
         if (strcmp(object_uid(json_array_get(selection->objects, i)), object_uid(object)) == 0)
             return;
-    CLEANUP_JSON json_t *whole = json_pack("{s:s, s:s}", "apiVersion", API_GROUP "/" API_VERSION, "kind", info->name);
-    json_object_update(whole, (json_t *)object);
-    json_array_append(selection->objects, whole);
+    json_array_append_new(selection->objects, target_object(info, object));
 }
 
 // Jobs of one GET each; infos: the kind of each.
@@ -93,20 +91,15 @@ static int choose_from_files(const struct choosing *choosing, bool in_reverse, s
 }
 
 // ---- from arguments -------------------------------------------------------------------------------------------------------------
-static bool has_criterion(const struct invocation *in)
-{
-    return invocation_option(in, "selector") || invocation_option(in, "field-selector") || invocation_switch(in, "all", false);
-}
-
 static int check(const struct invocation *in, const struct targets *targets, struct error *err)
 {
     CLEANUP_FREE char *name = invocation_name(in);
     for (size_t i = 0; i < targets->count; i++)
         if (targets->items[i].info == &events_info)
             return error_set(err, ERROR_USAGE, "they go by themselves after an hour", "events cannot be changed or deleted");
-    if (targets->has_names && has_criterion(in))
+    if (targets->has_names && targets_are_selected(in))
         error_set(err, ERROR_USAGE, NULL, "names go with no selector and not with --all");
-    else if (!targets->has_names && !has_criterion(in))
+    else if (!targets->has_names && !targets_are_selected(in))
         error_set(err, ERROR_USAGE, NULL, "which objects is not said: give a NAME, a selector, or --all");
     else
         return 0;

@@ -106,3 +106,15 @@ char *target_query(const struct invocation *in, const struct kind_info *info, co
         append(&path, NULL, query);
     return path;
 }
+
+json_t *target_object(const struct kind_info *info, const json_t *item)
+{
+    json_t *object = json_pack("{s:s, s:s}", "apiVersion", info == &events_info ? "v1" : API_GROUP "/" API_VERSION, "kind", info->name);
+    json_object_update(object, (json_t *)item);
+    return object;
+}
+
+bool targets_are_selected(const struct invocation *in)
+{
+    return invocation_option(in, "selector") || invocation_option(in, "field-selector") || invocation_switch(in, "all", false);
+}

@@ -24,6 +24,10 @@ char *target_path(const struct kind_info *info, const char *name);
 // The collection's path with --selector, --field-selector and `more` (a field selector's term like "metadata.name=x", or
 // NULL), and whatever `query` has (like "limit=1"; NULL: nothing). The caller owns it.
 char *target_query(const struct invocation *in, const struct kind_info *info, const char *more, const char *query);
+// An item of a collection's List as an object that can stand alone: the server's come without apiVersion and kind. New reference.
+json_t *target_object(const struct kind_info *info, const json_t *item);
+// Is it said what the objects have in common, by --selector, --field-selector or --all?
+bool targets_are_selected(const struct invocation *in);
 #define OPTION_SELECTOR {.name = "selector", .letter = 'l', .value = "SELECTOR", .doc = "only objects with these labels, like app=web,tier!=test"}
 #define OPTION_FIELD_SELECTOR \
     {.name = "field-selector", .value = "SELECTOR", .doc = "only objects with these fields, like status.phase=running,metadata.name!=dev"}
