@@ -9,7 +9,6 @@
 #include "controller/base/memory.h"
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct deciding {
     struct invocation *in;
@@ -22,11 +21,10 @@ struct deciding {
 // ---- which ----------------------------------------------------------------------------------------------------------------
 static int check_arguments(const struct invocation *in, bool is_all, struct error *err)
 {
-    bool has_filter = invocation_option(in, "mode") || invocation_option(in, "under") || invocation_option(in, "requester");
     CLEANUP_FREE char *name = invocation_name(in);
     if (is_all == (in->argument_count > 0))
         error_set(err, ERROR_USAGE, NULL, is_all ? "--all goes with no names" : "which approvals are meant is missing: give NAMEs, or --all");
-    else if (has_filter && !is_all)
+    else if (!is_all && approval_filter_is_given(in))
         error_set(err, ERROR_USAGE, NULL, "--mode, --under and --requester choose among all that wait, and --all is missing");
     else if (invocation_option(in, "resource-version") && in->argument_count != 1)
         error_set(err, ERROR_USAGE, NULL, "--resource-version is of one approval: give one NAME");
@@ -95,13 +93,10 @@ static bool needs_consent(const struct deciding *deciding, const json_t *approva
 static int confirm_direct(const json_t *approvals, struct error *err)
 {
     size_t count = count_direct(approvals);
-    char answer[16] = "";
-    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+    if (!terminal_can_ask())
         return error_set(err, ERROR_REFUSED, "add --yes, or --mode clone", "nothing was approved: %zu of them give%s a directory itself (mode direct), which --all does only with --yes",
                          count, count == 1 ? "s" : "");
-    fprintf(stderr, "Approve them all, %zu in mode direct? [y/N] ", count);
-    fflush(stderr);
-    if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+    if (terminal_agrees("Approve them all, %zu in mode direct?", count))
         return 0;
     return error_set(err, ERROR_CANCELLED, "approve them by name: chat2shell approval approve NAME", "nothing was approved");
 }

@@ -88,12 +88,11 @@ static int wait_for_decision(struct invocation *in, const struct rest *rest, con
 static int check_goal(const struct invocation *in, const char *goal, struct error *err)
 {
     bool is_pending = strcmp(goal, "pending") == 0, has_name = in->argument_count > 0;
-    bool has_filter = invocation_option(in, "mode") || invocation_option(in, "under") || invocation_option(in, "requester");
     if (is_pending && has_name)
         return error_set(err, ERROR_USAGE, "leave NAME out", "--for=pending is about any approval: one that is named waits already, or did");
     if (!is_pending && !has_name)
         return error_set(err, ERROR_USAGE, "chat2shell approval wait NAME --for=decided", "--for=%s is about one approval, and its NAME is missing", goal);
-    if (has_name && has_filter)
+    if (has_name && approval_filter_is_given(in))
         return error_set(err, ERROR_USAGE, "leave them out", "--mode, --under and --requester choose among those that wait, and a name is given");
     return 0;
 }

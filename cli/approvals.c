@@ -130,6 +130,11 @@ int approval_filter_read(const struct invocation *in, struct approval_filter *re
     return 0;
 }
 
+bool approval_filter_is_given(const struct invocation *in)
+{
+    return invocation_option(in, "mode") || invocation_option(in, "under") || invocation_option(in, "requester");
+}
+
 void approval_filter_clear(struct approval_filter *filter)
 {
     free(filter->under);

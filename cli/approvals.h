@@ -28,6 +28,7 @@ struct approval_filter {
     char *under;                  // resolved; NULL: anywhere
 };
 int approval_filter_read(const struct invocation *in, struct approval_filter *ret, struct error *err);
+bool approval_filter_is_given(const struct invocation *in);
 void approval_filter_clear(struct approval_filter *filter);
 bool approval_filter_holds(const struct approval_filter *filter, const json_t *approval);
 

@@ -1,11 +1,11 @@
 // What the end of a private clone loses. Said before it is asked, and asked only when there is something to lose.
 #include "cli/objects.h"
+#include "cli/terminal.h"
 #include "controller/base/buffer.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static char *word_loss(const json_t *unsaved, const json_t *sandbox)
 {
@@ -27,10 +27,7 @@ static char *word_loss(const json_t *unsaved, const json_t *sandbox)
 
 static int ask(const char *name, struct error *err)
 {
-    char answer[16] = "";
-    fprintf(stderr, "Delete it all the same? [y/N] ");
-    fflush(stderr);
-    if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+    if (terminal_agrees("Delete it all the same?"))
         return 0;
     error_set(err, ERROR_CANCELLED, NULL, "nothing was deleted");
     return error_hint(err, "save the work first: chat2shell export %s FILE", name);
@@ -69,7 +66,7 @@ int loss_confirm(const struct invocation *in, const struct rest *rest, const jso
     fprintf(stderr, "Deleting sandbox/%s loses %s.\n", name, loss);
     if (invocation_switch(in, "yes", false))
         return 0;
-    if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
+    if (terminal_can_ask())
         return ask(name, err);
     error_set(err, ERROR_REFUSED, NULL, "sandbox %s was not deleted: unsaved work would be lost", name);
     return error_hint(err, "save it with chat2shell export %s FILE, or use --yes", name);

@@ -102,6 +102,25 @@ enum style style_of_word(const char *word)
     return STYLE_PLAIN;
 }
 
+// ---- questions ----------------------------------------------------------------------------------------------------------
+bool terminal_can_ask(void)
+{
+    return terminal_is_there(stdin) && terminal_is_there(stderr);
+}
+
+bool terminal_agrees(const char *format, ...)
+{
+    char answer[16] = "";
+    va_list args;
+    va_start(args, format);
+    CLEANUP_FREE char *question = mem_vformat(format, args);
+    va_end(args);
+    CLEANUP_FREE char *printable = utf8_to_printable(question, strlen(question), false);
+    fprintf(stderr, "%s [y/N] ", printable);
+    fflush(stderr);
+    return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
 // ---- quiet --------------------------------------------------------------------------------------------------------------
 bool terminal_is_quiet(void)
 {

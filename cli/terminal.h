@@ -33,6 +33,10 @@ int terminal_width(FILE *stream);
 // nothing or TERM is "dumb" or missing. NULL: not set.
 bool terminal_wants_colour(enum colour_choice choice, bool is_terminal, const char *no_color, const char *term);
 bool terminal_has_colour(FILE *stream);
+// Is there somebody to ask: are standard input and standard error a terminal?
+bool terminal_can_ask(void);
+// Asks on standard error, and waits for the answer: true for yes. The question without a mark of what can be answered.
+bool terminal_agrees(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool terminal_is_quiet(void);
 
 // The bytes that begin and end a style on that stream; "" where it has no colours.

@@ -169,6 +169,33 @@ static void every_phase_that_is_no_plain_word_has_its_style(void **state)
     assert_int_equal(style_of_word(NULL), STYLE_PLAIN);
 }
 
+static void ask(void *arg)
+{
+    *(bool *)arg = terminal_agrees("Delete %d\033[2J?", 2);
+}
+
+static void only_a_yes_is_one(void **state)
+{
+    static const struct {
+        const char *answer;
+        bool is_yes;
+    } rows[] = {{"y\n", true}, {"Yes\n", true}, {"n\n", false}, {"\n", false}, {"", false}, {" y\n", false}};
+    FILE *before = stdin;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bool is_yes = !rows[i].is_yes;
+        stdin = tmpfile();
+        assert_non_null(stdin);
+        fputs(rows[i].answer, stdin);
+        rewind(stdin);
+        CLEANUP_FREE char *asked = captured(stderr, ask, &is_yes);
+        assert_string_equal(asked, "Delete 2\\u001b[2J? [y/N] ");
+        assert_int_equal(is_yes, rows[i].is_yes);
+        fclose(stdin);
+    }
+    stdin = before;
+}
+
 static void the_width_of_what_is_no_terminal_is_not_known(void **state)
 {
     FILE *file = tmpfile();
@@ -189,6 +216,7 @@ int main(void)
         cmocka_unit_test(a_warning_is_told_once_in_a_row_and_not_when_it_is_to_be_quiet),
         cmocka_unit_test(threads_that_warn_of_the_same_say_it_once),
         cmocka_unit_test(every_phase_that_is_no_plain_word_has_its_style),
+        cmocka_unit_test(only_a_yes_is_one),
         cmocka_unit_test(the_width_of_what_is_no_terminal_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
