@@ -214,11 +214,6 @@ static const struct yaml_node *find_node(const struct manifest *manifest, size_t
     return node;
 }
 
-size_t manifest_line(const struct manifest *manifest, size_t document, const char *path)
-{
-    return find_node(manifest, document, path)->line;
-}
-
 char *manifest_place(const struct manifest *manifest, size_t document, const char *path)
 {
     const struct yaml_node *node = find_node(manifest, document, path);

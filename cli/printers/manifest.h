@@ -36,13 +36,10 @@ struct manifest {
 int manifest_parse(const char *file, const char *bytes, size_t len, struct manifest *ret, struct error *err);
 int manifest_read(const char *path, struct manifest *ret, struct error *err); // "-": standard input
 void manifest_free(struct manifest *manifest);
-// The line (from 1) of a field, "spec.items[3].port", or of the nearest part of that path that the document
-// has.
-size_t manifest_line(const struct manifest *manifest, size_t document, const char *path);
 // Checks apiVersion, kind (*ret_info) and the names of the top-level fields. Problems as in fields_from_json.
 int manifest_check(const struct manifest *manifest, size_t document, const struct kind_info **ret_info,
                    json_t *causes, struct error *err);
-// "FILE:LINE:COLUMN" of that place. The caller owns it.
+// "FILE:LINE:COLUMN" of a field, "spec.items[3].port", or of the nearest part of that path that the document has. The caller owns it.
 char *manifest_place(const struct manifest *manifest, size_t document, const char *path);
 // "FILE:LINE:COLUMN: FIELD: MESSAGE" of a cause {field, message}. The caller owns it.
 char *manifest_word_cause(const struct manifest *manifest, size_t document, const json_t *cause);

@@ -97,6 +97,15 @@ static void empty_streams_and_roots_that_are_no_object_are_refused(void **state)
     assert_refused("hello\n", "dev.yaml:1:1: must be an object");
 }
 
+// Of a field in manifest_place's "dev.yaml:LINE:COLUMN".
+static unsigned long line_of(const struct manifest *manifest, size_t document, const char *path)
+{
+    static const char file[] = "dev.yaml:";
+    CLEANUP_FREE char *place = manifest_place(manifest, document, path);
+    assert_memory_equal(place, file, sizeof(file) - 1);
+    return strtoul(place + sizeof(file) - 1, NULL, 10);
+}
+
 static void several_documents_keep_their_order_and_empty_ones_are_skipped(void **state)
 {
     (void)state;
@@ -105,7 +114,7 @@ static void several_documents_keep_their_order_and_empty_ones_are_skipped(void *
     assert_ok(load("---\na: 1\n---\n---\nb: 2\n...\n---\nc: 3\n", &manifest, &err));
     assert_int_equal(manifest.count, 3);
     assert_int_equal(json_get_int(manifest.documents[1].value, "b", 0), 2);
-    assert_int_equal(manifest_line(&manifest, 2, "c"), 8);
+    assert_int_equal(line_of(&manifest, 2, "c"), 8);
 }
 
 static char *repeat(const char *before, const char *piece, size_t times, const char *after)
@@ -256,14 +265,14 @@ static void a_field_path_finds_its_line_or_that_of_its_nearest_ancestor(void **s
     assert_ok(load("kind: X\nmetadata:\n  labels:\n    a: b\n    a.b/c: d\nspec:\n  items:\n  - name: x\n  - "
                    "name: y\n    port: 3\n",
                    &manifest, &err));
-    assert_int_equal(manifest_line(&manifest, 0, ""), 1);
-    assert_int_equal(manifest_line(&manifest, 0, "metadata.labels.a"), 4);
-    assert_int_equal(manifest_line(&manifest, 0, "metadata.labels.a.b/c"), 5);
-    assert_int_equal(manifest_line(&manifest, 0, "spec.items[1].port"), 10);
-    assert_int_equal(manifest_line(&manifest, 0, "spec.items[1].missing"), 9);
-    assert_int_equal(manifest_line(&manifest, 0, "spec.items[7]"), 7);
-    assert_int_equal(manifest_line(&manifest, 0, "spec.port"), 6);
-    assert_int_equal(manifest_line(&manifest, 0, "[99999999999999999999]"), 1);
+    assert_int_equal(line_of(&manifest, 0, ""), 1);
+    assert_int_equal(line_of(&manifest, 0, "metadata.labels.a"), 4);
+    assert_int_equal(line_of(&manifest, 0, "metadata.labels.a.b/c"), 5);
+    assert_int_equal(line_of(&manifest, 0, "spec.items[1].port"), 10);
+    assert_int_equal(line_of(&manifest, 0, "spec.items[1].missing"), 9);
+    assert_int_equal(line_of(&manifest, 0, "spec.items[7]"), 7);
+    assert_int_equal(line_of(&manifest, 0, "spec.port"), 6);
+    assert_int_equal(line_of(&manifest, 0, "[99999999999999999999]"), 1);
     CLEANUP_JSON json_t *cause =
         json_pack("{s:s, s:s}", "field", "spec.items[1].port", "message", "must be even");
     CLEANUP_FREE char *text = manifest_word_cause(&manifest, 0, cause);
@@ -279,8 +288,8 @@ static void the_items_of_a_list_are_documents_with_lines_of_their_own(void **sta
                    &err));
     assert_int_equal(manifest.count, 2);
     assert_string_equal(json_get_text(manifest.documents[1].value, "kind"), "B");
-    assert_int_equal(manifest_line(&manifest, 0, "spec.x"), 6);
-    assert_int_equal(manifest_line(&manifest, 1, "spec.x"), 7);
+    assert_int_equal(line_of(&manifest, 0, "spec.x"), 6);
+    assert_int_equal(line_of(&manifest, 1, "spec.x"), 7);
     assert_refused("apiVersion: v1\nkind: List\nitems: [1]\n", "dev.yaml:3:9: must be an object");
     assert_refused("apiVersion: v1\nkind: List\nitems: []\n", "holds no objects");
 }
