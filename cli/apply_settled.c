@@ -4,15 +4,11 @@
 #include "cli/objects.h"
 #include "controller/base/json.h"
 #include "controller/fields/owned.h"
+#include "controller/record_names.h"
 #include "schemas/kinds/tables.h"
 #include <string.h>
 
 #define MANAGER_KUBECTL "kubectl" // has notes of its own in the object, which the daemon keeps
-
-static bool is_own(const char *key)
-{
-    return strncmp(key, API_GROUP "/", sizeof(API_GROUP)) == 0;
-}
 
 static void put_part(json_t *to, const char *key, json_t *part)
 {
@@ -29,8 +25,8 @@ static json_t *owned_part(enum kind kind, const json_t *object)
     json_t *metadata = json_object_get(part, "metadata");
     const char *key;
     size_t i;
-    json_object_foreach(json_object_get(given, "annotations"), key, value) if (!is_own(key)) json_object_set(annotations, key, value);
-    json_array_foreach(json_object_get(given, "finalizers"), i, value) if (!json_is_string(value) || !is_own(json_string_value(value))) json_array_append(finalizers, value);
+    json_object_foreach(json_object_get(given, "annotations"), key, value) if (!name_is_own(key)) json_object_set(annotations, key, value);
+    json_array_foreach(json_object_get(given, "finalizers"), i, value) if (!json_is_string(value) || !name_is_own(json_string_value(value))) json_array_append(finalizers, value);
     put_part(metadata, "labels", json_object_get(given, "labels"));
     put_part(metadata, "annotations", annotations);
     put_part(metadata, "finalizers", finalizers);

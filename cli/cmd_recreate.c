@@ -3,17 +3,18 @@
 #include "cli/printers/print.h"
 #include "cli/terminal.h"
 #include "controller/base/memory.h"
+#include "controller/record_names.h"
 #include <stdio.h>
 #include <string.h>
 
 // The server's own annotations are not for callers to set.
-static void keep_own_annotations(json_t *annotations)
+static void drop_own_annotations(json_t *annotations)
 {
     const char *key;
     json_t *value;
     void *next;
     json_object_foreach_safe(annotations, next, key, value)
-        if (strncmp(key, API_GROUP "/", sizeof(API_GROUP)) == 0)
+        if (name_is_own(key))
             json_object_del(annotations, key);
 }
 
@@ -26,7 +27,7 @@ static json_t *manifest_of(const json_t *sandbox)
     if (json_object_get(metadata, "labels"))
         json_object_set(to, "labels", json_object_get(metadata, "labels"));
     json_t *annotations = json_deep_copy(json_object_get(metadata, "annotations"));
-    keep_own_annotations(annotations);
+    drop_own_annotations(annotations);
     if (json_object_size(annotations))
         json_object_set_new(to, "annotations", TAKE_PTR(annotations));
     json_decref(annotations);

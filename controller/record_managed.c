@@ -4,6 +4,7 @@
 #include "controller/fields/owned.h"
 #include "controller/fields/write.h"
 #include "controller/record.h"
+#include "controller/record_names.h"
 #include "schemas/kinds/tables.h"
 #include <string.h>
 
@@ -11,19 +12,12 @@
 #define ANCIENT_MANAGER "ancient-changes"
 #define MAX_GIVEN_MANAGERS 100
 #define MANAGER_MAX_BYTES 128
-#define OWN_PREFIX API_GROUP "/"
-
-// The server's own annotations and finalizers belong to no caller.
-static bool is_own(const char *key)
-{
-    return strncmp(key, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
-}
 
 static json_t *annotations_of(const struct text_map *map)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < map->count; i++)
-        if (!is_own(map->items[i].key))
+        if (!name_is_own(map->items[i].key))
             json_set_text(object, map->items[i].key, map->items[i].value);
     return object;
 }
@@ -32,7 +26,7 @@ static json_t *finalizers_of(const struct text_list *list)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < list->count; i++)
-        if (!is_own(list->items[i]))
+        if (!name_is_own(list->items[i]))
             json_array_append_new(array, json_from_text(list->items[i]));
     return array;
 }

@@ -13,7 +13,6 @@
 #define MAP_MAX 128                        // labels, annotations
 #define FINALIZERS_MAX 32
 #define OWNERS_MAX 32
-#define OWN_PREFIX API_GROUP "/" // finalizers of the server
 #define ANNOTATIONS_MAX_BYTES (256 * 1024) // all keys and values, as Kubernetes has it
 
 struct meta_reading {
@@ -64,15 +63,10 @@ static void read_ignored(struct meta_reading *r, const json_t *value, const stru
     (void)r, (void)value, (void)path;
 }
 
-static bool is_own_finalizer(const char *text)
-{
-    return strncmp(text, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
-}
-
 static void read_finalizer(struct meta_reading *r, const json_t *value, const struct field_path *path)
 {
     const char *text;
-    if (!read_string(r, value, &text, path) || is_own_finalizer(text))
+    if (!read_string(r, value, &text, path) || name_is_own(text))
         return; // the server's own stay as they are
     if (!name_is_qualified(text) || !strchr(text, '/'))
         problems_add(&r->problems, path, CAUSE_INVALID,
@@ -255,7 +249,7 @@ static void start_from(const struct record_meta *from, struct record_meta *to)
     while (to->annotations.count)
         text_map_set(&to->annotations, to->annotations.items[to->annotations.count - 1].key, NULL);
     for (size_t i = to->finalizers.count; i > 0; i--)
-        if (!is_own_finalizer(to->finalizers.items[i - 1])) {
+        if (!name_is_own(to->finalizers.items[i - 1])) {
             CLEANUP_FREE char *text = mem_strdup(to->finalizers.items[i - 1]);
             text_list_remove(&to->finalizers, text);
         }

@@ -61,3 +61,8 @@ bool name_is_label_value(const char *value)
 {
     return !*value || is_word(value, strlen(value), NAME_MAX_CHARS, ALNUM "-_.", ALNUM);
 }
+
+bool name_is_own(const char *key)
+{
+    return strncmp(key, API_GROUP "/", strlen(API_GROUP "/")) == 0;
+}
