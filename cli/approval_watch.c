@@ -217,7 +217,11 @@ static int interrupt_start(struct interrupt *interrupt, struct error *err)
     sigaddset(&interrupt->signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &interrupt->signals, NULL);
     signal(SIGPIPE, SIG_IGN); // a reader that has gone is seen at the write
-    return thread_start(&interrupt->thread, "signals", await_signal, interrupt, err);
+    if (thread_start(&interrupt->thread, "signals", await_signal, interrupt, err) == 0)
+        return 0;
+    close(interrupt->pipe_fds[0]);
+    close(interrupt->pipe_fds[1]);
+    return -1;
 }
 
 // 0, or the exit code of the signal.
