@@ -1,16 +1,6 @@
 #include "api/auth/base64url.h"
+#include "controller/base/json.h"
 #include <stdint.h>
-
-static int digit_of(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '-' ? 62 : c == '_' ? 63 : -1;
-}
 
 int base64url_decode(const char *text, size_t len, unsigned char *ret, size_t *ret_len)
 {
@@ -20,7 +10,7 @@ int base64url_decode(const char *text, size_t len, unsigned char *ret, size_t *r
     if (len % 4 == 1)
         return -1;
     for (size_t i = 0; i < len; i++) {
-        int digit = digit_of(text[i]);
+        int digit = base64_digit(text[i], '-', '_');
         if (digit < 0)
             return -1;
         bits = bits << 6 | (uint32_t)digit;

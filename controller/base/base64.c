@@ -20,7 +20,7 @@ json_t *json_encode_base64(const void *bytes, size_t len)
     return json_stringn_nocheck(text, (size_t)(to - text));
 }
 
-static int digit_of(char c)
+int base64_digit(char c, char of_62, char of_63)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -28,7 +28,7 @@ static int digit_of(char c)
         return c - 'a' + 26;
     if (c >= '0' && c <= '9')
         return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
+    return c == of_62 ? 62 : c == of_63 ? 63 : -1;
 }
 
 // One group of four; n = how many bytes it carries (3, or fewer with padding). -1 if it is malformed.
@@ -39,7 +39,7 @@ static int decode_group(const char *text, bool is_last, unsigned char to[3])
         return -1;
     unsigned value = 0;
     for (int i = 0; i < 4; i++) {
-        int digit = i <= n ? digit_of(text[i]) : 0;
+        int digit = i <= n ? base64_digit(text[i], '+', '/') : 0;
         if (digit < 0)
             return -1;
         value = value << 6 | (unsigned)digit;

@@ -42,3 +42,5 @@ void json_set_text(json_t *object, const char *key, const char *text);
 // Strict base64 (RFC 4648, padded, no blanks). text NULL counts as "". *ret_bytes is the caller's.
 int json_decode_base64(const char *text, char **ret_bytes, size_t *ret_len, struct error *err);
 json_t *json_encode_base64(const void *bytes, size_t len);
+// The value of a digit, 0 to 63, or -1: alphabets differ in their last two (RFC 4648: "+/", and "-_" in URLs).
+int base64_digit(char c, char of_62, char of_63);
