@@ -697,7 +697,7 @@ static void a_waiting_reader_of_a_unix_socket_has_a_piece_once_the_write_returns
     close(fd);
 }
 
-#define SENT_BYTES (8u * 1024 * 1024)
+#define SENT_BYTES (768u * 1024)
 
 static void *write_all(void *arg)
 {
