@@ -19,6 +19,7 @@
 #define PORTS_MAX 32
 #define ADDRESSES_MAX 8
 #define CONNECTIONS_MAX 128
+#define ACCEPT_PAUSE_MS 100
 
 struct port_pair {
     int local, remote;
@@ -154,8 +155,12 @@ static void start_connection(const struct listener *listener, int fd)
 static void take_connection(const struct listener *listener)
 {
     int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        // Without descriptors or memory the connection stays in the backlog and is told of at once again.
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            poll(NULL, 0, ACCEPT_PAUSE_MS);
         return;
+    }
     if (atomic_load(&forwarder.connections) >= CONNECTIONS_MAX) {
         fprintf(stderr, "error: %d connections are open, the most at once; one more was closed\n", CONNECTIONS_MAX);
         close(fd);

@@ -308,7 +308,7 @@ void listener_resume(struct listener *listener)
         return;
     close_socket(listener);
     publish(listener, true, &err, NULL);
-    log_error("the Kubernetes listener is not open: %s; to fix it: %s", err.message, err.hint);
+    log_error("the Kubernetes listener is not open: %s%s%s", err.message, err.hint[0] ? "; to fix it: " : "", err.hint);
 }
 
 void listener_look(struct listener *listener, struct listener_view *ret)
