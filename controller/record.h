@@ -61,6 +61,7 @@ int record_meta_from_store_json(struct record *record, const json_t *meta, struc
 // everything else; problems as in record_spec_from_json, but appended to `causes` (NULL allowed), so that a caller can
 // collect metadata's and spec's and word them once (fields_causes_to_error). record->meta untouched on failure.
 #define ANNOTATION_CREATED_BY "chat2shell.dev/created-by" // computed on output from meta.created_by
+#define ANNOTATION_REQUEST "chat2shell.dev/request"       // Sandbox: digest of the create's arguments; the same request joins it
 #define ANNOTATION_REMOVED_AT "chat2shell.dev/removed-at" // of tombstones only; computed on output from meta.removed_at
 int record_meta_from_json(struct record *record, const json_t *metadata, json_t *causes, struct error *err);
 // ---- field management (managedFields) -----------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 // Effects: the driver and lane calls that reconcilers have started and not yet settled, one at most for each
 // (effect kind, record). A reconcile begins an effect and returns; its end stores the result here and requeues the
-// record, and the next reconcile reads it. Kinds have slots of their own, so hung creates never block removals.
+// record, and the next reconcile reads it. Kinds have slots of their own, so hung creates never block removals. Who finds none
+// waits in line: a slot that comes free is kept for who waits longest, and that record alone is requeued, so that thousands can
+// wait. Its next reconcile takes the slot or, by effects_leave, gives it to the next in line; so does its end (effects_clear_all).
 // In memory only: what must survive is committed in the record before the effect begins.
 #pragma once
 #include "controller/manager.h"
@@ -17,8 +19,12 @@ struct effect; // one running effect: the callback argument of the driver call
 
 struct effects *effects_new(struct manager *manager);
 void effects_free(struct effects *effects);
-// NULL when all slots of the kind are taken (the record is requeued when one frees) or when the effect exists already.
+// NULL when all slots of the kind are taken (the record is requeued when it is its turn) or when the effect exists already.
 struct effect *effects_begin(struct effects *effects, enum effect_kind kind, enum kind record_kind, const char *uid);
+// Around a reconcile of a record that begins effects: a slot that was kept for it before it entered, and that it did not take,
+// is the next one's.
+uint64_t effects_enter(struct effects *effects);
+void effects_leave(struct effects *effects, const char *uid, uint64_t entered);
 // Any thread, exactly once. payload (NULL allowed) is owned by the table from now on and freed with free_payload.
 void effect_end(struct effect *effect, int result, const struct error *err, void *payload, void (*free_payload)(void *));
 // Gives the slot back without having begun anything: as if effects_begin had not been called.

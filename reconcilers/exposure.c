@@ -141,10 +141,9 @@ static enum reconcile_verdict step_live(struct world *world, struct record *expo
     return record_is_true(exposure, CONDITION_PUBLISHED) ? step_probe(world, exposure, sandbox, err) : step_publish(world, exposure, sandbox, err);
 }
 
-static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
+static enum reconcile_verdict reconcile_one(struct world *world, const char *uid, struct reconcile_outcome *outcome, struct error *err)
 {
     (void)outcome;
-    struct world *world = arg;
     CLEANUP_RECORD struct record *exposure = NULL, *sandbox = NULL;
     if (world_get(world, KIND_EXPOSURE, uid, &exposure, err) < 0)
         return RECONCILE_FAILED;
@@ -163,6 +162,11 @@ static enum reconcile_verdict reconcile(void *arg, const char *uid, struct recon
     if (!sandbox)
         return RECONCILE_DONE; // what it waits for requeues it
     return step_live(world, exposure, sandbox, err);
+}
+
+static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
+{
+    return world_take_turn(arg, reconcile_one, uid, outcome, err);
 }
 
 static void map_change(void *arg, struct manager *manager, const struct store_change *change)

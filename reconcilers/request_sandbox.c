@@ -84,7 +84,7 @@ static bool is_same_ask(const struct ask *ask, const struct record *sandbox)
 static int join(struct store_tx *tx, struct ask *ask, struct error *err)
 {
     struct record_list all = {0};
-    if (tx_list_mentioning(tx, KIND_SANDBOX, ask->digest, &all, err) < 0)
+    if (tx_list_starting(tx, ask->digest, &all, err) < 0)
         return -1;
     for (size_t i = 0; i < all.count && !ask->record; i++)
         if (is_same_ask(ask, all.items[i])) {

@@ -66,7 +66,7 @@ static enum reconcile_verdict wait_for_workspace(struct world *world, struct rec
 static enum reconcile_verdict wait_for_slot(struct world *world, struct record *sandbox, struct error *err)
 {
     record_set_condition(sandbox, CONDITION_READY, CONDITION_FALSE, clock_wall(world->clock), "WaitingForSlot",
-                         "other sandboxes are being made; this one is next in turn");
+                         "as many sandboxes as may be at once are being made; this one waits for its turn");
     return sandbox_write(world, sandbox, err);
 }
 
@@ -195,9 +195,8 @@ static enum reconcile_verdict step_deleting(struct world *world, struct record *
     return RECONCILE_DONE;
 }
 
-static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
+static enum reconcile_verdict reconcile_one(struct world *world, const char *uid, struct reconcile_outcome *outcome, struct error *err)
 {
-    struct world *world = arg;
     CLEANUP_RECORD struct record *sandbox = NULL;
     if (world_get(world, KIND_SANDBOX, uid, &sandbox, err) < 0)
         return RECONCILE_FAILED;
@@ -215,10 +214,30 @@ static enum reconcile_verdict reconcile(void *arg, const char *uid, struct recon
     return step_live(world, sandbox, outcome, err);
 }
 
+static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
+{
+    return world_take_turn(arg, reconcile_one, uid, outcome, err);
+}
+
 // ---- other records' changes ----------------------------------------------------------------------------------------
 static const char *sandbox_uid_of(const struct record *record)
 {
     return record->kind == KIND_SESSION ? record->status.session.sandbox_uid : record->status.exposure.sandbox_uid;
+}
+
+static void enqueue_waiting(void *arg, const char *uid)
+{
+    manager_enqueue(arg, KIND_SANDBOX, uid);
+}
+
+// It may have been in the way of those that wait: for its workspace, or for one that overlaps with it, which only direct ones do.
+static void map_removal(struct world *world, struct manager *manager, const char *uid)
+{
+    CLEANUP_RECORD struct record *sandbox = NULL, *workspace = NULL;
+    if (world_get(world, KIND_SANDBOX, uid, &sandbox, NULL) == 0 && sandbox && sandbox->status.sandbox.workspace_uid)
+        world_get(world, KIND_WORKSPACE, sandbox->status.sandbox.workspace_uid, &workspace, NULL);
+    bool is_alone = workspace && workspace->spec.workspace.mode != WORKSPACE_DIRECT;
+    store_each_waiting(world->store, is_alone ? workspace->meta.name : NULL, enqueue_waiting, manager, NULL);
 }
 
 static void map_change(void *arg, struct manager *manager, const struct store_change *change)
@@ -226,11 +245,11 @@ static void map_change(void *arg, struct manager *manager, const struct store_ch
     struct world *world = arg;
     if (change->kind == KIND_WORKSPACE) {
         world_enqueue_bound(world, manager, KIND_SANDBOX, change->uid);
-        world_enqueue_bound(world, manager, KIND_SANDBOX, NULL); // it may be the one they wait for
+        store_each_waiting(world->store, change->name, enqueue_waiting, manager, NULL);
         return;
     }
     if (change->kind == KIND_SANDBOX && change->type == STORE_DELETED)
-        world_enqueue_bound(world, manager, KIND_SANDBOX, NULL); // it may have been in the way of those that wait
+        map_removal(world, manager, change->uid);
     if (change->kind != KIND_SESSION && change->kind != KIND_EXPOSURE)
         return;
     CLEANUP_RECORD struct record *record = NULL;

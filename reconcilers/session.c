@@ -127,10 +127,9 @@ static int delete_in_tx(struct store_tx *tx, void *arg, struct error *err)
     return tx_delete(tx, &ACTOR_CONTROLLER, KIND_SESSION, arg, err);
 }
 
-static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
+static enum reconcile_verdict reconcile_one(struct world *world, const char *uid, struct reconcile_outcome *outcome, struct error *err)
 {
     (void)outcome;
-    struct world *world = arg;
     CLEANUP_RECORD struct record *session = NULL, *sandbox = NULL;
     if (world_get(world, KIND_SESSION, uid, &session, err) < 0)
         return RECONCILE_FAILED;
@@ -151,6 +150,11 @@ static enum reconcile_verdict reconcile(void *arg, const char *uid, struct recon
     if (death)
         return note_death(world, session, death, err);
     return record_is_true(session, CONDITION_READY) ? RECONCILE_DONE : step_start(world, session, sandbox, err);
+}
+
+static enum reconcile_verdict reconcile(void *arg, const char *uid, struct reconcile_outcome *outcome, struct error *err)
+{
+    return world_take_turn(arg, reconcile_one, uid, outcome, err);
 }
 
 static void map_change(void *arg, struct manager *manager, const struct store_change *change)

@@ -73,6 +73,15 @@ int tx_find_holder(struct store_tx *tx, const char *workspace_uid, struct record
     return 0;
 }
 
+enum reconcile_verdict world_take_turn(struct world *world, world_step_fn step, const char *uid, struct reconcile_outcome *outcome, struct error *err)
+{
+    struct effects *effects = world->reconcilers->effects;
+    uint64_t entered = effects_enter(effects);
+    enum reconcile_verdict verdict = step(world, uid, outcome, err);
+    effects_leave(effects, uid, entered);
+    return verdict;
+}
+
 int reconcilers_add_all(struct world *world, struct error *err)
 {
     struct reconcilers *mine = mem_alloc(sizeof(*mine));

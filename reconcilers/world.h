@@ -6,7 +6,6 @@
 #include <pthread.h>
 
 #define ACTOR_CONTROLLER ((struct store_actor){"controller", "chat2shell"})
-#define ANNOTATION_REQUEST API_GROUP "/request"       // Sandbox: digest of the create's arguments, for joins
 #define ANNOTATION_DECIDED_BY API_GROUP "/decided-by" // Approval
 #define PRINCIPAL_RULE "rule/"                        // and the rule's name: who decided
 
@@ -40,6 +39,10 @@ void approval_rule_register(struct world *world);
 int request_worker_start(const char *name, struct request_worker **ret, struct error *err);
 void request_worker_stop(struct request_worker *worker); // runs what is queued first; NULL allowed
 bool request_worker_add(struct request_worker *worker, void (*fn)(void *arg), void *arg);
+
+// The reconcile of a kind that begins effects. Whatever the step does: a slot that was kept for the record and not taken goes to the next.
+typedef enum reconcile_verdict (*world_step_fn)(struct world *world, const char *uid, struct reconcile_outcome *outcome, struct error *err);
+enum reconcile_verdict world_take_turn(struct world *world, world_step_fn step, const char *uid, struct reconcile_outcome *outcome, struct error *err);
 
 // The live Sandbox that holds a workspace (by bound uid), or *ret = NULL.
 int tx_find_holder(struct store_tx *tx, const char *workspace_uid, struct record **ret, struct error *err);

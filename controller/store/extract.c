@@ -1,9 +1,21 @@
 #include "controller/store/internal.h"
+#include "schemas/kinds/conditions.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char *const decision_words[] = {[APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved", [APPROVAL_REJECTED] = "rejected"};
+
+static struct extracted extract_sandbox(const struct record *record)
+{
+    const struct sandbox_status *status = &record->status.sandbox;
+    bool is_coming = !record->meta.deletion_at.ms && !status->started_at.ms && !record_is_true(record, CONDITION_FAILED);
+    return (struct extracted){
+        .workspace_uid = status->workspace_uid,
+        .joined_by = is_coming ? text_map_get(&record->meta.annotations, ANNOTATION_REQUEST) : NULL,
+        .waits_for = status->workspace_uid || record->meta.removed_at.ms ? NULL : record->spec.sandbox.workspace_ref,
+    };
+}
 
 struct extracted extract_columns(const struct record *record)
 {
@@ -15,7 +27,7 @@ struct extracted extract_columns(const struct record *record)
                                   .mode = workspace_mode_word(record->spec.approval.mode),
                                   .decision = decision_words[record->spec.approval.decision]};
     case KIND_SANDBOX:
-        return (struct extracted){.workspace_uid = record->status.sandbox.workspace_uid};
+        return extract_sandbox(record);
     case KIND_SESSION:
         return (struct extracted){.sandbox_uid = record->status.session.sandbox_uid};
     case KIND_EXPOSURE:

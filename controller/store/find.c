@@ -23,9 +23,9 @@ int store_list_of_path(struct store *store, enum kind kind, enum workspace_mode 
     return r;
 }
 
-int tx_list_mentioning(struct store_tx *tx, enum kind kind, const char *text, struct record_list *ret, struct error *err)
+int tx_list_starting(struct store_tx *tx, const char *request, struct record_list *ret, struct error *err)
 {
-    return rows_list(tx->store, tx->sql, sql_query(tx->sql, SQL_LIST_MENTIONING, err, "tt", kind_info(kind)->name, text), ret, err);
+    return rows_list(tx->store, tx->sql, sql_query(tx->sql, SQL_LIST_STARTING, err, "t", request), ret, err);
 }
 
 int tx_count_live(struct store_tx *tx, enum kind kind, int64_t *ret, struct error *err)

@@ -77,7 +77,7 @@ int row_to_record(struct store *store, sqlite3_stmt *row, struct record **ret, s
 // sql_statement is SQL_INSERT or SQL_UPDATE. A broken invariant is ERROR_EXISTS or ERROR_CONFLICT naming the holder.
 int row_write(struct sql *sql, enum sql_statement which, const struct record *record, struct error *err);
 struct extracted { // columns taken out of spec and status; texts belong to the record
-    const char *workspace_uid, *sandbox_uid, *path, *mode, *decision;
+    const char *workspace_uid, *sandbox_uid, *path, *mode, *decision, *joined_by, *waits_for;
     int64_t port;
 };
 struct extracted extract_columns(const struct record *record);

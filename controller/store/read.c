@@ -167,6 +167,19 @@ int store_each_uid(struct store *store, enum kind kind, size_t max, int64_t *at,
     return r;
 }
 
+int store_each_waiting(struct store *store, const char *workspace_name, void (*fn)(void *arg, const char *uid), void *arg, struct error *err)
+{
+    struct uids uids = {fn, arg, 0, 0};
+    struct sql *sql = readers_take(&store->readers, err);
+    if (!sql)
+        return -1;
+    sqlite3_stmt *stmt = workspace_name ? sql_query(sql, SQL_UIDS_WAITING_FOR, err, "t", workspace_name)
+                                        : sql_query(sql, SQL_UIDS_WAITING, err, "");
+    int r = each_row(sql, stmt, take_uid, &uids, err);
+    readers_release(&store->readers, sql);
+    return r;
+}
+
 int store_count_phases(struct store *store, enum kind kind, void (*fn)(void *arg, const char *phase, int64_t count), void *arg,
                        struct error *err)
 {

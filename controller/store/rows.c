@@ -89,10 +89,10 @@ int row_write(struct sql *sql, enum sql_statement which, const struct record *re
     CLEANUP_FREE char *spec = take_text(record_spec_to_json(record));
     CLEANUP_FREE char *status = take_text(stored_status(record));
     struct extracted columns = extract_columns(record);
-    sqlite3_stmt *stmt = sql_query(sql, which, err, "tttiiitnnttt" "ttnttt", kind_info(record->kind)->name, at->uid, at->name,
+    sqlite3_stmt *stmt = sql_query(sql, which, err, "tttiiitnnttt" "ttnttttt", kind_info(record->kind)->name, at->uid, at->name,
                                    at->resource_version, at->generation, at->created_at.ms, at->created_by, at->deletion_at.ms,
                                    at->removed_at.ms, meta, spec, status, columns.workspace_uid, columns.sandbox_uid, columns.port,
-                                   columns.path, columns.mode, columns.decision);
+                                   columns.path, columns.mode, columns.decision, columns.joined_by, columns.waits_for);
     if (!stmt)
         return -1;
     int code = sqlite3_step(stmt), changed = sqlite3_changes(sql->db);

@@ -36,8 +36,10 @@ const char *const sql_texts[SQL_COUNT] = {
                          "INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL GROUP BY phase ORDER BY phase",
     [SQL_LIST_OF_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_workspace "
                               "WHERE workspace_uid = ?2 AND kind = ?1 AND removed_at IS NULL ORDER BY id",
-    [SQL_LIST_OF_NO_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_unbound_sandboxes "
-                                 "WHERE kind = 'Sandbox' AND kind = ?1 AND removed_at IS NULL AND workspace_uid IS NULL ORDER BY id",
+    [SQL_LIST_OF_NO_WORKSPACE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_waiting "
+                                 "WHERE waits_for IS NOT NULL AND kind = ?1 ORDER BY id",
+    [SQL_UIDS_WAITING] = "SELECT uid, id FROM records INDEXED BY records_waiting WHERE waits_for IS NOT NULL ORDER BY id",
+    [SQL_UIDS_WAITING_FOR] = "SELECT uid, id FROM records INDEXED BY records_waiting WHERE waits_for = ?1 ORDER BY id",
     [SQL_LIST_OF_SANDBOX] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_sandbox "
                             "WHERE sandbox_uid = ?2 AND kind = ?1 AND removed_at IS NULL ORDER BY id",
     [SQL_LIST_OF_NO_SANDBOX] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_unbound_dependents "
@@ -47,9 +49,7 @@ const char *const sql_texts[SQL_COUNT] = {
                          "WHERE kind = ?1 AND mode = ?2 AND path = ?3 AND removed_at IS NULL ORDER BY id",
     [SQL_LIST_OF_MODE] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_of_path "
                          "WHERE kind = ?1 AND mode = ?2 AND path IS NOT NULL AND removed_at IS NULL ORDER BY id",
-    // Not by an index, but nothing is parsed for it.
-    [SQL_LIST_MENTIONING] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_live "
-                            "WHERE kind = ?1 AND removed_at IS NULL AND deletion_at IS NULL AND instr(meta, ?2) > 0 ORDER BY id",
+    [SQL_LIST_STARTING] = "SELECT " RECORD_COLUMNS " FROM records INDEXED BY records_joined_by WHERE joined_by = ?1 ORDER BY id",
     [SQL_COUNT_OF_KIND] = "SELECT count(*) FROM records INDEXED BY records_live WHERE kind = ?1 AND removed_at IS NULL",
     [SQL_COUNT_BORN_SINCE] = "SELECT count(*) FROM records INDEXED BY records_sandboxes_by_birth WHERE kind = 'Sandbox' "
                              "AND removed_at IS NULL AND created_at > ?1 "
@@ -111,11 +111,11 @@ const char *const sql_texts[SQL_COUNT] = {
     [SQL_RELEASE] = "RELEASE request",
     [SQL_ROLLBACK_TO] = "ROLLBACK TO request",
     [SQL_INSERT] = "INSERT INTO records (kind, uid, name, resource_version, generation, created_at, created_by, deletion_at, "
-                   "removed_at, meta, spec, status, workspace_uid, sandbox_uid, port, path, mode, decision) "
-                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+                   "removed_at, meta, spec, status, workspace_uid, sandbox_uid, port, path, mode, decision, joined_by, waits_for) "
+                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
     [SQL_UPDATE] = "UPDATE records SET resource_version = ?4, generation = ?5, deletion_at = ?8, removed_at = ?9, meta = ?10, "
                    "spec = ?11, status = ?12, workspace_uid = ?13, sandbox_uid = ?14, port = ?15, path = ?16, mode = ?17, "
-                   "decision = ?18 WHERE uid = ?2 AND kind = ?1 AND name = ?3 AND created_at = ?6 AND created_by = ?7",
+                   "decision = ?18, joined_by = ?19, waits_for = ?20 WHERE uid = ?2 AND kind = ?1 AND name = ?3 AND created_at = ?6 AND created_by = ?7",
     [SQL_FEED_APPEND] = "INSERT INTO feed (revision, at, type, kind, uid, name, before, after) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     [SQL_FEED_TRIM] = "DELETE FROM feed WHERE revision < ?1",
     // A tombstone that another record still refers to stays until that one goes.

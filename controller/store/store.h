@@ -48,6 +48,8 @@ int store_list_bound(struct store *store, enum kind kind, const char *to_uid, st
 // begins, and comes back when all were told. fn must not use the store.
 int store_each_uid(struct store *store, enum kind kind, size_t max, int64_t *at, void (*fn)(void *arg, const char *uid), void *arg,
                    struct error *err);
+// The uids of the live Sandboxes that are bound to no workspace yet and whose spec names this one (NULL: any). By index; as above.
+int store_each_waiting(struct store *store, const char *workspace_name, void (*fn)(void *arg, const char *uid), void *arg, struct error *err);
 // How many live records are in which phase ("unknown": none yet), in the order of the words. fn must not use the store.
 int store_count_phases(struct store *store, enum kind kind, void (*fn)(void *arg, const char *phase, int64_t count), void *arg,
                        struct error *err);
@@ -112,8 +114,8 @@ int tx_list_bound(struct store_tx *tx, enum kind kind, const char *to_uid, struc
 // The live ones among Workspaces or Approvals of a mode and exactly this path; path NULL: of any. By index.
 int tx_list_of_path(struct store_tx *tx, enum kind kind, enum workspace_mode mode, const char *path, struct record_list *ret, struct error *err);
 int store_list_of_path(struct store *store, enum kind kind, enum workspace_mode mode, const char *path, struct record_list *ret, struct error *err);
-// Live, not deleting, and with this text somewhere in the metadata: candidates, to look at closer.
-int tx_list_mentioning(struct store_tx *tx, enum kind kind, const char *text, struct record_list *ret, struct error *err);
+// The live Sandboxes with this ANNOTATION_REQUEST that are on their way to run: neither did they yet, nor failed, nor go. By index.
+int tx_list_starting(struct store_tx *tx, const char *request, struct record_list *ret, struct error *err);
 int tx_count_live(struct store_tx *tx, enum kind kind, int64_t *ret, struct error *err);
 // Live Sandboxes created after `since` by this principal, or one of its own ("principal:…").
 int tx_count_born_since(struct store_tx *tx, struct wall_time since, const char *principal, int64_t *ret, struct error *err);

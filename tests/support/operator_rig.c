@@ -11,14 +11,24 @@
 #define JSON_TYPE "Content-Type: application/json\r\n"
 #define MERGE_TYPE "Content-Type: application/merge-patch+json\r\n"
 
-int operator_rig_setup(void **state)
+static int setup_over(struct world_fixture *fixture, void **state)
 {
     struct operator_rig *rig = mem_alloc(sizeof(*rig));
     struct error err = ERROR_INIT;
-    rig->fixture = world_open();
+    rig->fixture = fixture;
     assert_ok(operator_server_start(&rig->fixture->world, &rig->server, &err));
     *state = rig;
     return 0;
+}
+
+int operator_rig_setup(void **state)
+{
+    return setup_over(world_open(), state);
+}
+
+int operator_rig_setup_busy(void **state)
+{
+    return setup_over(world_open_busy(), state);
 }
 
 int operator_rig_teardown(void **state)
@@ -184,19 +194,24 @@ static bool receive(struct watch_client *client, int wait_ms)
     return true;
 }
 
-json_t *watch_client_next(struct watch_client *client)
+json_t *watch_client_wait(struct watch_client *client, int ms)
 {
     char *end;
-    while (!(end = strchr(buffer_text(&client->lines), '\n'))) {
-        if (client->is_ended)
+    while (!(end = strchr(buffer_text(&client->lines), '\n')))
+        if (client->is_ended || !receive(client, ms))
             return NULL;
-        if (!receive(client, WAIT_MS))
-            fail_msg("no event of the watch came in time");
-    }
     size_t len = (size_t)(end - client->lines.data);
     json_t *event = json_loadb(client->lines.data, len, 0, NULL);
     assert_non_null(event);
     buffer_consume(&client->lines, len + 1);
+    return event;
+}
+
+json_t *watch_client_next(struct watch_client *client)
+{
+    json_t *event = watch_client_wait(client, WAIT_MS);
+    if (!event && !client->is_ended)
+        fail_msg("no event of the watch came in time");
     return event;
 }
 

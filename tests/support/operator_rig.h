@@ -12,6 +12,7 @@ struct operator_rig {
     struct operator_server *server;
 };
 int operator_rig_setup(void **state); // cmocka
+int operator_rig_setup_busy(void **state); // over world_open_busy
 int operator_rig_teardown(void **state);
 
 int operator_rig_connect(const struct operator_rig *rig);
@@ -34,6 +35,7 @@ void watch_client_close(struct watch_client *client);
 // The next event, a new reference; NULL: the stream ended (is_clean: as a chunked answer does). The test
 // fails if neither comes within 20 s.
 json_t *watch_client_next(struct watch_client *client);
+json_t *watch_client_wait(struct watch_client *client, int ms); // the same on any thread: NULL, too, when nothing comes for so long
 bool watch_client_is_clean(const struct watch_client *client);
 bool watch_client_is_quiet(struct watch_client *client, int ms); // nothing comes for so long
 int watch_client_fd(const struct watch_client *client);

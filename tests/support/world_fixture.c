@@ -15,7 +15,7 @@ static void start_parts(struct world_fixture *fixture)
     struct error err = ERROR_INIT;
     assert_ok(store_open(&(struct store_options){.state_dir = fixture->config.state_dir, .clock = world->clock, .disk_floor_bytes = 1}, &world->store, &err));
     world->lanes = lanes_new(world->loop, world->store);
-    world->manager = manager_new(&(struct manager_options){.clock = world->clock, .loop = world->loop, .store = world->store, .worker_count = -1});
+    world->manager = manager_new(&(struct manager_options){.clock = world->clock, .loop = world->loop, .store = world->store, .worker_count = fixture->worker_count});
     assert_ok(reconcilers_add_all(world, &err));
     assert_ok(manager_start(world->manager, &err));
 }
@@ -23,7 +23,7 @@ static void start_parts(struct world_fixture *fixture)
 static void stop_parts(struct world_fixture *fixture)
 {
     struct world *world = &fixture->world;
-    manager_stop(world->manager, 5000);
+    assert_true(manager_stop(world->manager, 20000));
     lanes_free(world->lanes);
     reconcilers_stop_workers(world);
     store_close(world->store);
@@ -33,9 +33,10 @@ static void stop_parts(struct world_fixture *fixture)
     manager_free(world->manager);
 }
 
-struct world_fixture *world_open(void)
+static struct world_fixture *open_on(struct clock *clock, int worker_count)
 {
     struct world_fixture *fixture = mem_alloc(sizeof(*fixture));
+    fixture->worker_count = worker_count;
     struct error err = ERROR_INIT;
     CLEANUP_FREE char *dir = support_make_dir();
     fixture->dir = realpath(dir, NULL);
@@ -51,13 +52,23 @@ struct world_fixture *world_open(void)
     assert_ok(fs_make_private_dir(allowed, NULL, &err));
     struct world *world = &fixture->world;
     world->config = config;
-    world->clock = clock_new_fake((struct wall_time){START_MS});
+    world->clock = clock;
     assert_ok(spawner_start(&fixture->spawner, &err));
     assert_ok(loop_start(world->clock, &world->loop, &err));
     struct driver_options options = {.clock = world->clock, .loop = world->loop, .spawner = fixture->spawner, .program_dir = config->program_dir};
     assert_ok(fake_driver_new(&options, &world->driver, &err));
     start_parts(fixture);
     return fixture;
+}
+
+struct world_fixture *world_open(void)
+{
+    return open_on(clock_new_fake((struct wall_time){START_MS}), -1);
+}
+
+struct world_fixture *world_open_busy(void)
+{
+    return open_on(clock_new_real(), 0);
 }
 
 void world_restart(struct world_fixture *fixture)

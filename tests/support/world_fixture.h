@@ -7,11 +7,14 @@
 
 struct world_fixture {
     char *dir;
+    int worker_count; // of the manager; -1: the test's own thread
     struct config config;
     struct spawner *spawner;
     struct world world;
 };
 struct world_fixture *world_open(void);
+// As a daemon runs it: on the real clock, and on its workers. world_settle and what uses it are not for it.
+struct world_fixture *world_open_busy(void);
 void world_close(struct world_fixture *fixture);
 // As if the daemon was killed and started again on the same state: the driver keeps its runtimes, memory is lost.
 void world_restart(struct world_fixture *fixture);

@@ -377,7 +377,7 @@ static void the_newest_three_copies_are_kept(void **state)
     assert_int_equal(count_backups(fixture), 3);
 }
 
-#define NEWEST_SCHEMA 4
+#define NEWEST_SCHEMA 5
 
 static void check_tokens(struct store_fixture *fixture, int schema)
 {

@@ -16,7 +16,6 @@ static const struct allowed {
     {SQL_COUNT_PHASES, "records", "all of a kind is what is asked for"},
     {SQL_COUNT_OF_KIND, "records", "all of a kind is what is asked for, and no row is read"},
     {SQL_ACTIVITY_ALL, "r", "at the start, all sandboxes"},
-    {SQL_LIST_MENTIONING, "records", "who owns what is not indexed; nothing is parsed for it"},
     {SQL_EVENTS_ALL, "events", "by the index of versions, newest first, to the limit"},
     {SQL_EVENTS_OVER_ALL, "events", "by the index of versions to the limit; the table is bounded, and upkeep is once a minute"},
     {SQL_EVENT_HORIZON_ENDED, "events", "by the index of versions; the table is bounded, and upkeep is once a minute"},
