@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define MAX_RECONCILERS 16
-#define DEFAULT_WORKERS 4
+#define DEFAULT_WORKERS 16 // started as they are needed; each waits for its commit most of the time, and those that wait at once share one
 #define DEFAULT_RESYNC_MS 60000
 #define DEFAULT_RESYNC_MAX 4000 // records of a kind
 

@@ -1,5 +1,6 @@
 // Records in the store: life, versions, writes that change nothing, tombstones.
 #include "tests/support/store_fixture.h"
+#include "schemas/kinds/conditions.h"
 #include "controller/base/memory.h"
 #include "controller/ids.h"
 #include "controller/policy.h"
@@ -293,6 +294,78 @@ static void take_uid(void *arg, const char *uid)
     text_list_add(arg, uid);
 }
 
+static int count_starting(struct store_tx *tx, void *arg, struct error *err)
+{
+    struct record_list list;
+    if (tx_list_starting(tx, "digest", &list, err) < 0)
+        return -1;
+    *(size_t *)arg = list.count;
+    record_list_free(&list);
+    return 0;
+}
+
+static void check_starting(struct store_fixture *fixture, size_t expected)
+{
+    struct error err = ERROR_INIT;
+    size_t count = 99;
+    assert_ok(store_transact(fixture->store, count_starting, &count, &err));
+    assert_int_equal(count, expected);
+}
+
+static struct record *make_starting(struct store_fixture *fixture, const char *name, const char *request)
+{
+    CLEANUP_RECORD struct record *workspace = store_fixture_create(fixture, store_fixture_workspace(name));
+    struct record *box = store_fixture_sandbox(name, workspace);
+    text_map_set(&box->meta.annotations, ANNOTATION_REQUEST, request);
+    return store_fixture_create(fixture, box);
+}
+
+static void a_sandbox_is_found_by_its_request_only_while_it_is_on_its_way(void **state)
+{
+    struct store_fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct wall_time now = {STORE_FIXTURE_START_MS};
+    CLEANUP_RECORD struct record *ran = make_starting(fixture, "ran", "digest"), *failed = make_starting(fixture, "failed", "digest");
+    CLEANUP_RECORD struct record *gone = make_starting(fixture, "gone", "digest"), *other = make_starting(fixture, "other", "of another");
+    check_starting(fixture, 3);
+    ran->status.sandbox.started_at = now;
+    assert_ok(store_write_status(fixture->store, ran, &err));
+    check_starting(fixture, 2);
+    record_set_condition(failed, CONDITION_FAILED, CONDITION_TRUE, now, "Test", "test");
+    assert_ok(store_write_status(fixture->store, failed, &err));
+    check_starting(fixture, 1);
+    assert_ok(store_fixture_delete(fixture->store, KIND_SANDBOX, gone->meta.uid, &err));
+    check_starting(fixture, 0);
+}
+
+static void check_waiting(struct store_fixture *fixture, const char *workspace, const char *expected)
+{
+    struct error err = ERROR_INIT;
+    struct text_list uids = {0};
+    assert_ok(store_each_waiting(fixture->store, workspace, take_uid, &uids, &err));
+    assert_int_equal(uids.count, expected ? 1 : 0);
+    if (expected)
+        assert_string_equal(uids.items[0], expected);
+    text_list_clear(&uids);
+}
+
+static void who_waits_for_a_workspace_is_found_by_its_name_until_it_is_bound(void **state)
+{
+    struct store_fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    CLEANUP_RECORD struct record *workspace = store_fixture_create(fixture, store_fixture_workspace("dev"));
+    struct record *box = store_fixture_sandbox("box", workspace);
+    mem_replace(&box->status.sandbox.workspace_uid, NULL);
+    CLEANUP_RECORD struct record *waiting = store_fixture_create(fixture, box);
+    check_waiting(fixture, "dev", waiting->meta.uid);
+    check_waiting(fixture, "other", NULL);
+    check_waiting(fixture, NULL, waiting->meta.uid);
+    mem_replace(&waiting->status.sandbox.workspace_uid, workspace->meta.uid);
+    assert_ok(store_write_status(fixture->store, waiting, &err));
+    check_waiting(fixture, "dev", NULL);
+    check_waiting(fixture, NULL, NULL);
+}
+
 static void uids_are_those_of_live_records_oldest_first(void **state)
 {
     struct store_fixture *fixture = *state;
@@ -422,6 +495,8 @@ int main(void)
         TEST(a_list_is_live_records_oldest_first_as_of_one_revision),
         TEST(a_list_of_bound_records_holds_only_live_ones_of_that_record),
         TEST(uids_are_those_of_live_records_oldest_first),
+        TEST(a_sandbox_is_found_by_its_request_only_while_it_is_on_its_way),
+        TEST(who_waits_for_a_workspace_is_found_by_its_name_until_it_is_bound),
         TEST(uids_in_parts_are_all_of_them_and_then_begin_anew),
         TEST(phases_are_counted_of_live_records_of_the_kind),
         TEST(all_of_a_record_survives_a_restart),
