@@ -142,6 +142,11 @@ int watch_client_fd(const struct watch_client *client)
     return client->fd;
 }
 
+bool watch_client_is_ended(const struct watch_client *client)
+{
+    return client->is_ended;
+}
+
 bool watch_client_is_clean(const struct watch_client *client)
 {
     return client->is_clean;

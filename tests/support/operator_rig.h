@@ -36,6 +36,7 @@ void watch_client_close(struct watch_client *client);
 // fails if neither comes within 20 s.
 json_t *watch_client_next(struct watch_client *client);
 json_t *watch_client_wait(struct watch_client *client, int ms); // the same on any thread: NULL, too, when nothing comes for so long
+bool watch_client_is_ended(const struct watch_client *client);
 bool watch_client_is_clean(const struct watch_client *client);
 bool watch_client_is_quiet(struct watch_client *client, int ms); // nothing comes for so long
 int watch_client_fd(const struct watch_client *client);
