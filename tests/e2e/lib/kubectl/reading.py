@@ -31,7 +31,8 @@ MADE = []
 def programs():
     chosen = each_promised()
     if not MADE:
-        rig().apply(OBJECTS)
+        for text in OBJECTS.split("---\n"):  # apply makes several at a time, and lists are in the order in which they were made
+            rig().apply(text)
         until("the sandbox runs", lambda: chosen[-1].json("get", "sandbox", "reader")["status"]["phase"] == "running", 60)
         MADE.append(True)
     return chosen
