@@ -86,10 +86,9 @@ json_t *render_sandbox(struct world *world, const struct record *sandbox)
 
 json_t *render_approval(const struct record *approval)
 {
-    static const char *const words[] = {[APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved", [APPROVAL_REJECTED] = "rejected"};
     json_t *object = json_object();
     json_set_text(object, "id", approval->meta.uid);
-    json_set_text(object, "status", words[approval->spec.approval.decision]);
+    json_set_text(object, "status", approval_decision_word(approval->spec.approval.decision));
     json_set_text(object, "path", approval->spec.approval.path);
     json_set_text(object, "mode", workspace_mode_word(approval->spec.approval.mode));
     set_time(object, "createdAt", approval->meta.created_at);

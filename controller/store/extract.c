@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const decision_words[] = {[APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved", [APPROVAL_REJECTED] = "rejected"};
-
 static struct extracted extract_sandbox(const struct record *record)
 {
     const struct sandbox_status *status = &record->status.sandbox;
@@ -25,7 +23,7 @@ struct extracted extract_columns(const struct record *record)
     case KIND_APPROVAL:
         return (struct extracted){.path = record->spec.approval.path,
                                   .mode = workspace_mode_word(record->spec.approval.mode),
-                                  .decision = decision_words[record->spec.approval.decision]};
+                                  .decision = approval_decision_word(record->spec.approval.decision)};
     case KIND_SANDBOX:
         return extract_sandbox(record);
     case KIND_SESSION:

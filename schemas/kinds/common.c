@@ -11,6 +11,11 @@ const char *workspace_mode_word(enum workspace_mode mode)
     return workspace_mode_words[mode];
 }
 
+const char *approval_decision_word(enum approval_decision decision)
+{
+    return decision == APPROVAL_PENDING ? "pending" : decision_words[decision];
+}
+
 static const struct field condition_fields[] = {
     FIELD(struct condition, type, "type", FIELD_TEXT, "Name of the condition; a CamelCase word.", .max = 316,
           .is_required = true),

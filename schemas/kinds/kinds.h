@@ -54,6 +54,7 @@ struct workspace_status {
 
 // ---- Approval -----------------------------------------------------------------------------------------------
 enum approval_decision { APPROVAL_PENDING, APPROVAL_APPROVED, APPROVAL_REJECTED }; // absent/"", "approved", "rejected"
+const char *approval_decision_word(enum approval_decision decision); // "pending" where there is none yet
 struct approval_spec {
     char *path;                 // resolved; immutable
     enum workspace_mode mode;   // clone or direct; immutable
