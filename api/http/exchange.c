@@ -179,6 +179,7 @@ static bool read_head(struct http_request *request, const char *method, const ch
 {
     const struct http_server_options *options = &request->server->options;
     struct http_refusal refusal = {.status = 400, .error = ERROR_INIT};
+    request->takes_chunks = strcmp(version, "HTTP/1.1") == 0;
     if (http_head_read(request, method, version, &refusal.status, &refusal.error) < 0) {
         refuse(request, &refusal, true);
         return true; // its framing cannot be trusted

@@ -63,6 +63,7 @@ struct http_request {
     const char *raw_target; // where the library reads it
     char *target;
     struct http_refusal *refusal; // to be answered once the body was read away; NULL when it is
+    bool takes_chunks; // it came in HTTP/1.1: an answer in pieces goes in chunks, else it ends with the connection
     bool is_head_seen, is_draining, is_handed;
     struct buffer body;
     size_t body_counted; // of server->body_bytes

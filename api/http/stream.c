@@ -118,7 +118,7 @@ static size_t straight_max(const struct http_request *request)
 {
     int room = 0;
     socklen_t size = sizeof(room);
-    if (!request->server->options.has_peer || !request->connection ||
+    if (!request->server->options.has_peer || !request->connection || !request->takes_chunks ||
         getsockopt(request->connection->fd, SOL_SOCKET, SO_SNDBUF, &room, &size) < 0 || room < 1024)
         return 0;
     size_t half = (size_t)room / 2 - 256;

@@ -697,6 +697,30 @@ static void a_waiting_reader_of_a_unix_socket_has_a_piece_once_the_write_returns
     close(fd);
 }
 
+// Pieces with pauses, so that most of them come while the connection waits.
+static void an_http_1_0_reader_has_pieces_without_chunks(void **state)
+{
+    (void)state;
+    static const char pieces[] = "one two three four five six seven eight nine ten";
+    int fd = connect_here();
+    http_client_send_text(fd, "GET /stream HTTP/1.0\r\nHost: a\r\n\r\n");
+    wait_until(is_streaming);
+    for (size_t i = 0; i < sizeof(pieces) - 1; i++) {
+        usleep(3000);
+        assert_int_equal(http_stream_write(fixture.stream, pieces + i, 1), 0);
+    }
+    http_stream_close(fixture.stream);
+    char text[4096];
+    size_t len = 0;
+    for (ssize_t n = 1; n > 0 && len < sizeof(text) - 1; len += n > 0 ? (size_t)n : 0)
+        n = recv(fd, text + len, sizeof(text) - 1 - len, 0);
+    text[len] = '\0';
+    const char *body = strstr(text, "\r\n\r\n");
+    assert_non_null(body);
+    assert_string_equal(body + 4, pieces);
+    close(fd);
+}
+
 #define SENT_BYTES (768u * 1024)
 
 static void *write_all(void *arg)
@@ -840,6 +864,8 @@ int main(void)
         TEST_UNIX(the_connection_of_a_stream_is_closed_when_its_reader_hung_up),
         TEST_UNIX(stop_ends_streams),
         TEST_UNIX(pieces_stay_in_order_whichever_way_they_go),
+        TEST(an_http_1_0_reader_has_pieces_without_chunks),
+        TEST_UNIX(an_http_1_0_reader_has_pieces_without_chunks),
         TEST_UNIX(a_waiting_reader_of_a_unix_socket_has_a_piece_once_the_write_returns),
         TEST_UNIX(stop_does_not_wait_for_who_leaves_unread_what_comes_before_an_upgrade),
         TEST_UNIX(a_unix_socket_tells_who_connected),
