@@ -352,10 +352,10 @@ static void fifty_watchers_see_every_change_in_order_once(void **state)
 #define SLOW_CHANGES 320 // beyond what the ring and the sockets hold
 #define NOTE_BYTES 8000
 
-static void write_note(const struct operator_rig *rig, int number)
+static void write_note(const struct operator_rig *rig, int number, size_t bytes)
 {
-    CLEANUP_FREE char *note = mem_alloc(NOTE_BYTES + 1);
-    memset(note, 'a' + number % 26, NOTE_BYTES);
+    CLEANUP_FREE char *note = mem_alloc(bytes + 1);
+    memset(note, 'a' + number % 26, bytes);
     CLEANUP_FREE char *body =
         mem_format("{\"metadata\": {\"annotations\": {\"note\": \"%s\", \"number\": \"%d\"}}}", note, number);
     json_decref(operator_rig_call(rig, "PATCH", WORKSPACES "/w1",
@@ -369,7 +369,7 @@ static void a_slow_client_still_gets_everything_in_order(void **state)
     CLEANUP_FREE char *position = newest(rig);
     struct watch_client *client = watch_from(rig, position, "");
     for (int i = 0; i < SLOW_CHANGES; i++)
-        write_note(rig, i);
+        write_note(rig, i, NOTE_BYTES);
     for (int i = 0; i < SLOW_CHANGES; i++) {
         char wanted[16];
         snprintf(wanted, sizeof(wanted), "%d", i);
@@ -386,7 +386,7 @@ static void a_client_that_is_too_slow_for_the_feed_is_told(void **state)
     CLEANUP_FREE char *position = newest(rig);
     struct watch_client *client = watch_from(rig, position, "");
     for (int i = 0; i < SLOW_CHANGES; i++)
-        write_note(rig, i);
+        write_note(rig, i, NOTE_BYTES);
     trim_feed(rig, 1);
     int seen = 0;
     json_t *event;
@@ -400,6 +400,26 @@ static void a_client_that_is_too_slow_for_the_feed_is_told(void **state)
     assert_true(seen > 0 && seen < SLOW_CHANGES);
     json_decref(event);
     assert_null(watch_client_next(client));
+    assert_true(watch_client_is_clean(client));
+    watch_client_close(client);
+}
+
+#define LONG_NOTES 6 // together more than a client's queue and its socket hold
+#define LONG_NOTE_BYTES 250000
+
+static void a_line_that_was_begun_is_ended_after_the_stated_time(void **state)
+{
+    const struct operator_rig *rig = *state;
+    operator_rig_make_workspace(rig, "w1", "{}");
+    CLEANUP_FREE char *position = newest(rig);
+    struct watch_client *client = watch_from(rig, position, "&timeoutSeconds=5");
+    for (int i = 0; i < LONG_NOTES; i++)
+        write_note(rig, i, LONG_NOTE_BYTES);
+    clock_advance(rig->fixture->world.clock, 6000);
+    int seen = 0;
+    for (json_t *event; (event = watch_client_next(client)); seen++)
+        json_decref(event);
+    assert_true(seen < LONG_NOTES);
     assert_true(watch_client_is_clean(client));
     watch_client_close(client);
 }
@@ -441,6 +461,7 @@ int main(void)
         TEST(fifty_watchers_see_every_change_in_order_once),
         TEST(a_slow_client_still_gets_everything_in_order),
         TEST(a_client_that_is_too_slow_for_the_feed_is_told),
+        TEST(a_line_that_was_begun_is_ended_after_the_stated_time),
         TEST(clients_that_leave_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,7 +149,7 @@ bool watch_client_is_ended(const struct watch_client *client)
 
 bool watch_client_is_clean(const struct watch_client *client)
 {
-    return client->is_clean;
+    return client->is_clean && !client->lines.len;
 }
 
 static bool skip_head(struct watch_client *client)

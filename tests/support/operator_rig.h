@@ -32,7 +32,7 @@ struct watch_client *watch_client_open(const struct operator_rig *rig, const cha
 // The same on a connection that is there already, and taken.
 struct watch_client *watch_client_on(int fd, const char *path, const char *headers);
 void watch_client_close(struct watch_client *client);
-// The next event, a new reference; NULL: the stream ended (is_clean: as a chunked answer does). The test
+// The next event, a new reference; NULL: the stream ended (is_clean: as a chunked answer does, and not in the middle of a line). The test
 // fails if neither comes within 20 s.
 json_t *watch_client_next(struct watch_client *client);
 json_t *watch_client_wait(struct watch_client *client, int ms); // the same on any thread: NULL, too, when nothing comes for so long
