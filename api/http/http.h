@@ -144,8 +144,6 @@ struct http_stream *http_stream_start(struct http_request *request, const struct
 // the client is gone (EPIPE).
 int http_stream_write(struct http_stream *stream, const void *bytes, size_t len);
 void http_stream_close(struct http_stream *stream); // what is queued is still sent; then the answer ends
-// In place of it where what was written is not whole: the connection ends without the answer's end, so that nobody takes it for that.
-void http_stream_tear(struct http_stream *stream);
 // In place of http_stream_close: a last piece of any size (allocated, taken; NULL with len 0: none) goes out behind what
 // is queued. A client that has not read all of it within HTTP_REPLY_MS loses its connection.
 void http_stream_end(struct http_stream *stream, char *body, size_t len);

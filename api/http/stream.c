@@ -22,7 +22,6 @@ struct http_stream { // guarded by request->lock
     char *last; // comes after the queue; owned
     size_t last_len, last_sent;
     bool is_closed;
-    bool is_torn;  // closed in the middle of something
     bool was_full; // the writer waits for on_writable
     void (*on_writable)(void *arg);
     void *arg;
@@ -102,7 +101,7 @@ static ssize_t read_piece(void *arg, uint64_t position, char *bytes, size_t max)
     else if (stream->last_sent < stream->last_len)
         result = (ssize_t)take_last(stream, bytes, max);
     else if (stream->is_closed)
-        result = stream->is_torn ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+        result = MHD_CONTENT_READER_END_OF_STREAM;
     else if (!http_request_suspend(request))
         result = MHD_CONTENT_READER_END_WITH_ERROR; // the server stops
     else
@@ -206,14 +205,6 @@ int http_stream_write(struct http_stream *stream, const void *bytes, size_t len)
 
 void http_stream_close(struct http_stream *stream)
 {
-    http_stream_end(stream, NULL, 0);
-}
-
-void http_stream_tear(struct http_stream *stream)
-{
-    pthread_mutex_lock(&stream->request->lock);
-    stream->is_torn = true;
-    pthread_mutex_unlock(&stream->request->lock);
     http_stream_end(stream, NULL, 0);
 }
 

@@ -41,10 +41,11 @@ void watcher_free(struct watcher *watcher)
 
 static void end(struct watcher *watcher)
 {
-    if (!watcher->is_ended && watcher->sent)
-        http_stream_tear(watcher->stream); // in the middle of a line
-    else if (!watcher->is_ended)
-        http_stream_close(watcher->stream);
+    if (watcher->is_ended)
+        return;
+    size_t left = watcher->sent ? watcher->line->len - watcher->sent : 0; // a line that was begun still goes out
+    char *rest = left ? mem_strndup(watcher->line->text + watcher->sent, left) : NULL;
+    http_stream_end(watcher->stream, rest, left);
     watcher->is_ended = true;
 }
 
@@ -214,10 +215,6 @@ void watcher_finish(struct watcher *watcher)
 void watcher_tick(struct watcher *watcher, struct boot_time now)
 {
     bool is_stuck = watcher->is_blocked && now.ms - watcher->blocked_since.ms >= WATCH_BLOCKED_MS;
-    if (!is_stuck && now.ms >= watcher->deadline.ms && watcher->sent) { // the line that was begun still goes out
-        watcher->is_ending = true;
-        watcher->deadline.ms = INT64_MAX;
-    }
     if (is_stuck || now.ms >= watcher->deadline.ms) {
         watcher_finish(watcher);
         return;

@@ -612,22 +612,6 @@ static void the_connection_of_a_stream_is_closed_when_its_reader_hung_up(void **
         close(idle[i]);
 }
 
-static void a_torn_stream_ends_its_connection_and_not_its_answer(void **state)
-{
-    (void)state;
-    char text[4096];
-    size_t len = 0;
-    int fd = open_stream();
-    assert_int_equal(http_stream_write(fixture.stream, "half a", 6), 0);
-    http_stream_tear(fixture.stream);
-    for (ssize_t n = 1; n > 0 && len < sizeof(text) - 1; len += n > 0 ? (size_t)n : 0)
-        n = recv(fd, text + len, sizeof(text) - 1 - len, 0);
-    text[len] = '\0';
-    assert_non_null(strstr(text, "6\r\nhalf a\r\n"));
-    assert_null(strstr(text, "\r\n0\r\n"));
-    close(fd);
-}
-
 static void stop_ends_streams(void **state)
 {
     (void)state;
@@ -871,7 +855,6 @@ int main(void)
         TEST(a_drained_stream_says_that_it_takes_more),
         TEST(a_stream_tells_that_its_reader_hung_up),
         TEST(the_connection_of_a_stream_is_closed_when_its_reader_hung_up),
-        TEST(a_torn_stream_ends_its_connection_and_not_its_answer),
         TEST(stop_ends_streams),
         TEST(pieces_stay_in_order_whichever_way_they_go),
         TEST_UNIX(a_stream_brings_its_pieces_in_order_and_ends),
@@ -879,7 +862,6 @@ int main(void)
         TEST_UNIX(a_drained_stream_says_that_it_takes_more),
         TEST_UNIX(a_stream_tells_that_its_reader_hung_up),
         TEST_UNIX(the_connection_of_a_stream_is_closed_when_its_reader_hung_up),
-        TEST_UNIX(a_torn_stream_ends_its_connection_and_not_its_answer),
         TEST_UNIX(stop_ends_streams),
         TEST_UNIX(pieces_stay_in_order_whichever_way_they_go),
         TEST(an_http_1_0_reader_has_pieces_without_chunks),
