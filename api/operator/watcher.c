@@ -31,10 +31,15 @@ static void drop_read_ahead(struct watcher *watcher)
     watcher->held_at = watcher->behind_at = watcher->behind_count = 0;
 }
 
+static void drop_line(struct watcher *watcher)
+{
+    watch_line_unref(watcher->line);
+    watcher->line = NULL;
+    watcher->sent = 0;
+}
+
 void watcher_free(struct watcher *watcher)
 {
-    drop_read_ahead(watcher);
-    watch_line_unref(watcher->line);
     collection_query_clear(&watcher->query);
     free(watcher);
 }
@@ -47,6 +52,8 @@ static void end(struct watcher *watcher)
     char *rest = left ? mem_strndup(watcher->line->text + watcher->sent, left) : NULL;
     http_stream_end(watcher->stream, rest, left);
     watcher->is_ended = true;
+    drop_line(watcher); // here, and not where it is freed: lines and changes are shared, and this thread's
+    drop_read_ahead(watcher);
 }
 
 // ---- sending
@@ -72,9 +79,7 @@ static bool flush(struct watcher *watcher)
         }
         watcher->sent += piece;
     }
-    watch_line_unref(line);
-    watcher->line = NULL;
-    watcher->sent = 0;
+    drop_line(watcher);
     return true;
 }
 
