@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#define COUNT 24
+#define COUNT 16
 #define SLOTS 8 // creates at once
 #define STANDSTILL_MS 60000
 
@@ -41,7 +41,8 @@ static void list(struct world_fixture *fixture, struct record_list *ret)
 
 static bool is_settled(const struct record *sandbox)
 {
-    bool has_failed = record_is_true(sandbox, CONDITION_FAILED) && (!sandbox->status.sandbox.runtime_name || record_is_true(sandbox, CONDITION_RUNTIME_REMOVED));
+    bool is_gone = !sandbox->status.sandbox.runtime_name || record_is_true(sandbox, CONDITION_RUNTIME_REMOVED);
+    bool has_failed = record_is_true(sandbox, CONDITION_FAILED) && is_gone;
     return !sandbox->meta.deletion_at.ms && (record_is_true(sandbox, CONDITION_READY) || has_failed);
 }
 
