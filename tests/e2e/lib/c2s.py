@@ -127,6 +127,7 @@ class Daemon:
                 self.environment[name] = os.environ[name]
         self.environment.update(environment or {})
         self.process = None
+        self.takes_commands = True  # False: it lives where the command line cannot see it
         if user:
             entry = pwd.getpwnam(user)
             for path in (self.dir, self.allowed):
@@ -170,9 +171,12 @@ class Daemon:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
+    def gaps(self):
+        return round_trip.gaps(self) if self.takes_commands and self.process.poll() is None else []
+
     def stop(self):
         """A clean stop; returns the exit status. What is there until then can be applied as it was got."""
-        gaps = round_trip.gaps(self) if self.process.poll() is None else []
+        gaps = self.gaps()
         check(not gaps, gaps)
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(30)
@@ -180,7 +184,7 @@ class Daemon:
     def close(self):
         gaps = []
         if self.process and self.process.poll() is None:
-            gaps = [] if self.is_hurried else round_trip.gaps(self)
+            gaps = [] if self.is_hurried else self.gaps()
             self.process.send_signal(signal.SIGTERM)
             try:
                 self.process.wait(5 if self.is_hurried else 20)
