@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #define MAX_RECONCILERS 16
-#define DEFAULT_WORKERS 16 // started as they are needed; each waits for its commit most of the time, and those that wait at once share one
+#define DEFAULT_WORKERS 8 // started as they are needed; each waits for its commit most of the time, and those that wait at once share one
 #define DEFAULT_RESYNC_MS 60000
-#define DEFAULT_RESYNC_MAX 4000 // records of a kind
+#define DEFAULT_RESYNC_MAX 2000 // records of a kind
 
 struct manager {
     struct manager_options options;

@@ -32,9 +32,9 @@ struct manager_options {
     struct clock *clock;
     struct loop *loop;
     struct store *store;     // NULL (tests): no feed, resync or upkeep
-    int worker_count;        // at most; 0 = 16; negative: none, manager_run_until_idle does the work (tests)
+    int worker_count;        // at most; 0 = 8; negative: none, manager_run_until_idle does the work (tests)
     int64_t resync_ms;       // 0 = 60,000, ±10 %
-    size_t resync_max;       // records of a kind that one resync looks at, the rest in their turn; 0 = 4,000. At the start: all
+    size_t resync_max;       // records of a kind that one resync looks at, the rest in their turn; 0 = 2,000. At the start: all
 };
 struct manager *manager_new(const struct manager_options *options);
 void manager_add(struct manager *manager, const struct reconciler *reconciler); // copied; before start
