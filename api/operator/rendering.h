@@ -33,7 +33,7 @@ void rendering_list_end(struct rendering_list *list, int64_t revision, const cha
 void table_put_columns(struct buffer *to, const struct resource *resource);
 void table_put_row(struct buffer *to, const struct resource *resource, struct json_span image, enum rendering_include include,
                    struct wall_time now);
-void metadata_put(struct buffer *to, struct json_span image); // PartialObjectMetadata
+void metadata_put(struct buffer *to, struct json_span meta); // PartialObjectMetadata of this metadata
 #define AGE_TEXT_SIZE 32
 void age_format(int64_t ms, char text[AGE_TEXT_SIZE]); // "45s", "3m12s", "5h", "2d"
 // Time since `text` (RFC 3339) as people read it; "<unknown>" where there is none.

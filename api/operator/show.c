@@ -3,10 +3,10 @@
 #include "controller/base/memory.h"
 #include <inttypes.h>
 
-void metadata_put(struct buffer *to, struct json_span image)
+void metadata_put(struct buffer *to, struct json_span meta)
 {
     buffer_append_text(to, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":");
-    json_put_span(to, image_meta(image));
+    json_put_span(to, meta);
     buffer_append_char(to, '}');
 }
 
@@ -28,7 +28,7 @@ void rendering_put_one(struct buffer *to, const struct rendering *rendering, con
         return;
     }
     if (rendering->form == RENDER_METADATA) {
-        metadata_put(to, image);
+        metadata_put(to, image_meta(image));
         return;
     }
     struct json_span version = json_member(image_meta(image), "resourceVersion");
@@ -58,7 +58,7 @@ void rendering_list_item(struct rendering_list *list, struct json_span image)
     if (list->rendering->form == RENDER_TABLE)
         table_put_row(to, list->resource, image, list->rendering->include, list->now);
     else if (list->rendering->form == RENDER_METADATA)
-        metadata_put(to, image);
+        metadata_put(to, image_meta(image));
     else
         json_put_span(to, image);
 }

@@ -3,9 +3,12 @@
 #include "controller/base/memory.h"
 #include "controller/fields/fields.h"
 #include "schemas/kinds/tables.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define COLUMNS_MAX 24 // of a kind
 
 void age_format(int64_t ms, char text[AGE_TEXT_SIZE])
 {
@@ -36,37 +39,44 @@ static bool is_number(const struct field *field)
     return field->type == FIELD_INT;
 }
 
-// The phase stands first among the columns, behind the name: it is what people look for.
-typedef void column_fn(const struct field *field, struct json_span from, void *arg);
+enum part { PART_META, PART_SPEC, PART_STATUS, PART_COUNT };
+struct object_parts {
+    struct json_span of[PART_COUNT];
+};
+struct column {
+    const struct field *field;
+    enum part part;
+};
 
-static void each_of(const struct field_table *table, struct json_span from, bool is_phase, column_fn *fn,
-                    void *arg)
+static struct object_parts split_object(struct json_span image)
+{
+    static const char *const names[PART_COUNT] = {[PART_META] = "metadata", [PART_SPEC] = "spec", [PART_STATUS] = "status"};
+    struct object_parts parts;
+    json_find_members(image, names, PART_COUNT, parts.of);
+    return parts;
+}
+
+static size_t add_columns(const struct field_table *table, enum part part, bool is_phase, struct column *to, size_t count)
 {
     for (size_t i = 0; i < table->count; i++)
-        if (table->fields[i].column && (strcmp(table->fields[i].name, "phase") == 0) == is_phase)
-            fn(&table->fields[i], from, arg);
+        if (table->fields[i].column && (strcmp(table->fields[i].name, "phase") == 0) == is_phase) {
+            assert(count < COLUMNS_MAX);
+            to[count++] = (struct column){&table->fields[i], part};
+        }
+    return count;
 }
 
-static void each_column(enum kind kind, struct json_span spec, struct json_span status, column_fn *fn, void *arg)
+// The phase stands first among the columns, behind the name: it is what people look for.
+static size_t columns_of(enum kind kind, struct column ret[COLUMNS_MAX])
 {
-    each_of(kind_status_table(kind), status, true, fn, arg);
-    each_of(kind_spec_table(kind), spec, false, fn, arg);
-    each_of(kind_status_table(kind), status, false, fn, arg);
-}
-
-static void add_column(const struct field *field, struct json_span from, void *columns)
-{
-    (void)from;
-    json_array_append_new(columns, make_column(field->column, is_number(field) ? "integer" : "string", "",
-                                               field->doc, field->column_priority));
+    size_t count = add_columns(kind_status_table(kind), PART_STATUS, true, ret, 0);
+    count = add_columns(kind_spec_table(kind), PART_SPEC, false, ret, count);
+    return add_columns(kind_status_table(kind), PART_STATUS, false, ret, count);
 }
 
 // As it stands in the object; what is neither text nor number as text.
-static void put_cell(const struct field *field, struct json_span from, void *arg)
+static void put_cell(struct buffer *to, const struct field *field, struct json_span value)
 {
-    struct buffer *to = arg;
-    struct json_span value = json_member(from, field->name);
-    buffer_append_char(to, ',');
     if (json_span_is_string(value) || json_span_is_integer(value)) {
         json_put_span(to, value);
     } else if (value.at && !json_span_is(value, "null")) {
@@ -77,36 +87,66 @@ static void put_cell(const struct field *field, struct json_span from, void *arg
     }
 }
 
-json_t *age_cell(const char *text, struct wall_time now)
+static void format_age_of(const char *text, struct wall_time now, char age[AGE_TEXT_SIZE])
 {
     struct wall_time at;
+    if (text && wall_time_parse(text, &at) == 0)
+        age_format(now.ms - at.ms, age);
+    else
+        snprintf(age, AGE_TEXT_SIZE, "<unknown>");
+}
+
+json_t *age_cell(const char *text, struct wall_time now)
+{
     char age[AGE_TEXT_SIZE];
-    if (!text || wall_time_parse(text, &at) < 0)
-        return json_string("<unknown>");
-    age_format(now.ms - at.ms, age);
+    format_age_of(text, now, age);
     return json_string(age);
 }
 
 // ---- kinds: the field tables say what is shown
 static json_t *kind_columns(enum kind kind)
 {
-    json_t *columns = json_array();
-    json_array_append_new(
-        columns, make_column("Name", "string", "name", "Name, unique among the objects of the kind.", 0));
-    each_column(kind, (struct json_span){0}, (struct json_span){0}, add_column, columns);
-    json_array_append_new(columns, make_column("Age", "string", "", "Time since it was made.", 0));
-    return columns;
+    struct column columns[COLUMNS_MAX];
+    size_t count = columns_of(kind, columns);
+    json_t *json = json_array();
+    json_array_append_new(json, make_column("Name", "string", "name", "Name, unique among the objects of the kind.", 0));
+    for (size_t i = 0; i < count; i++) {
+        const struct field *field = columns[i].field;
+        json_array_append_new(json, make_column(field->column, is_number(field) ? "integer" : "string", "", field->doc, field->column_priority));
+    }
+    json_array_append_new(json, make_column("Age", "string", "", "Time since it was made.", 0));
+    return json;
 }
 
-static void put_kind_cells(struct buffer *to, enum kind kind, struct json_span image, struct wall_time now)
+// Each part of the object is looked through once.
+static void put_fields(struct buffer *to, enum kind kind, const struct object_parts *object)
 {
-    struct json_span meta = image_meta(image), name = json_member(meta, "name");
-    CLEANUP_FREE char *made_at = json_span_to_text(json_member(meta, "creationTimestamp"));
-    CLEANUP_JSON json_t *age = age_cell(made_at, now);
-    json_put_span(to, json_span_is_string(name) ? name : (struct json_span){"\"\"", 2});
-    each_column(kind, json_member(image, "spec"), json_member(image, "status"), put_cell, to);
+    struct column columns[COLUMNS_MAX];
+    struct json_span values[PART_COUNT][COLUMNS_MAX];
+    const char *names[COLUMNS_MAX];
+    size_t count = columns_of(kind, columns);
+    for (size_t i = 0; i < count; i++)
+        names[i] = columns[i].field->name;
+    for (size_t part = PART_SPEC; part < PART_COUNT; part++)
+        json_find_members(object->of[part], names, count, values[part]);
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_char(to, ',');
+        put_cell(to, columns[i].field, values[columns[i].part][i]);
+    }
+}
+
+static void put_kind_cells(struct buffer *to, enum kind kind, const struct object_parts *object, struct wall_time now)
+{
+    static const char *const names[] = {"name", "creationTimestamp"};
+    struct json_span found[ARRAY_LEN(names)];
+    char age[AGE_TEXT_SIZE];
+    json_find_members(object->of[PART_META], names, ARRAY_LEN(names), found);
+    CLEANUP_FREE char *made_at = json_span_to_text(found[1]);
+    format_age_of(made_at, now, age);
+    json_put_span(to, json_span_is_string(found[0]) ? found[0] : (struct json_span){"\"\"", 2});
+    put_fields(to, kind, object);
     buffer_append_char(to, ',');
-    json_put_string(to, json_string_value(age));
+    json_put_string(to, age);
 }
 
 // ---- the others: their rows do
@@ -138,18 +178,19 @@ static void put_own_cells(struct buffer *to, const struct resource *resource, st
 void table_put_row(struct buffer *to, const struct resource *resource, struct json_span image, enum rendering_include include,
                    struct wall_time now)
 {
+    const struct object_parts object = split_object(image);
     buffer_append_text(to, "{\"cells\":[");
     if (resource->columns)
         put_own_cells(to, resource, image, now);
     else
-        put_kind_cells(to, resource->record_kind, image, now);
+        put_kind_cells(to, resource->record_kind, &object, now);
     buffer_append_char(to, ']');
     if (include != INCLUDE_NONE)
         buffer_append_text(to, ",\"object\":");
     if (include == INCLUDE_OBJECT)
         json_put_span(to, image);
     else if (include == INCLUDE_METADATA)
-        metadata_put(to, image);
+        metadata_put(to, object.of[PART_META]);
     buffer_append_char(to, '}');
 }
 

@@ -4,26 +4,39 @@
 #include <string.h>
 
 // Each skip ends behind what it names, or at `end` where that is cut off.
+static bool is_escaped(const char *begin, const char *quote)
+{
+    const char *at = quote;
+    while (at > begin && at[-1] == '\\')
+        at--;
+    return (quote - at) % 2;
+}
+
 static const char *skip_string(const char *at, const char *end)
 {
-    for (at++; at < end && *at != '"'; at++)
-        at += *at == '\\';
-    return at < end ? at + 1 : end;
+    const char *begin = ++at;
+    while (at < end && (at = memchr(at, '"', (size_t)(end - at)))) {
+        if (!is_escaped(begin, at))
+            return at + 1;
+        at++;
+    }
+    return end;
 }
 
 static const char *skip_nested(const char *at, const char *end)
 {
+    enum { PLAIN, QUOTE, OPENING, CLOSING };
+    static const unsigned char classes[256] = {['"'] = QUOTE, ['{'] = OPENING, ['['] = OPENING, ['}'] = CLOSING, [']'] = CLOSING};
     size_t depth = 0;
     while (at < end) {
-        char c = *at;
-        if (c == '"') {
+        unsigned char class = classes[(unsigned char)*at];
+        if (class == QUOTE) {
             at = skip_string(at, end);
             continue;
         }
         at++;
-        if (c == '{' || c == '[')
-            depth++;
-        else if ((c == '}' || c == ']') && --depth == 0)
+        depth += class == OPENING;
+        if (class == CLOSING && --depth == 0)
             return at;
     }
     return end;
@@ -78,14 +91,25 @@ bool json_next_item(struct json_span array, size_t *cursor, struct json_span *re
     return behind > at;
 }
 
+void json_find_members(struct json_span object, const char *const names[], size_t count, struct json_span ret[])
+{
+    size_t cursor = 0, found = 0;
+    struct json_span at, value;
+    for (size_t i = 0; i < count; i++)
+        ret[i] = (struct json_span){0};
+    while (found < count && json_next_member(object, &cursor, &at, &value))
+        for (size_t i = 0; i < count; i++)
+            if (!ret[i].at && json_span_is(at, names[i])) {
+                ret[i] = value;
+                found++;
+            }
+}
+
 struct json_span json_member(struct json_span object, const char *name)
 {
-    size_t cursor = 0;
-    struct json_span at, value;
-    while (json_next_member(object, &cursor, &at, &value))
-        if (json_span_is(at, name))
-            return value;
-    return (struct json_span){0};
+    struct json_span value;
+    json_find_members(object, &name, 1, &value);
+    return value;
 }
 
 bool json_span_is(struct json_span span, const char *text)

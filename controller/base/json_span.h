@@ -13,6 +13,8 @@ struct json_span {
 };
 
 struct json_span json_member(struct json_span object, const char *name);
+// Several members in one pass over the object: ret[i] is that of names[i].
+void json_find_members(struct json_span object, const char *const names[], size_t count, struct json_span ret[]);
 // The members, or items, one after the other: *cursor begins at 0. Names as they stand between their quotes. False at the end.
 bool json_next_member(struct json_span object, size_t *cursor, struct json_span *ret_name, struct json_span *ret_value);
 bool json_next_item(struct json_span array, size_t *cursor, struct json_span *ret);

@@ -445,7 +445,7 @@ static void selections_are_the_same(void **state)
 static void every_member_and_item_is_found_as_the_parser_finds_it(void **state)
 {
     (void)state;
-    static const char text[] = "{\"a\":1,\"b\":{\"a\":\"x\\\"},\",\"c\":[]},\"d\":[1,[2,3],{\"e\":null},\"]\"],\"f\":-1.5e3,\"\":true}";
+    static const char text[] = "{\"a\":1,\"b\":{\"a\":\"x\\\"},\\\\\",\"c\":[]},\"d\":[1,[2,3],{\"e\":null},\"]\"],\"f\":-1.5e3,\"\":true}";
     CLEANUP_JSON json_t *json = json_loads(text, 0, NULL);
     const struct json_span whole = {text, sizeof(text) - 1};
     struct json_span name, value;
@@ -462,6 +462,13 @@ static void every_member_and_item_is_found_as_the_parser_finds_it(void **state)
         items++;
     assert_int_equal(items, 4);
     assert_null(json_member(whole, "e").at);
+    static const char *const names[] = {"f", "e", "a", "f"};
+    struct json_span found[4];
+    json_find_members(whole, names, 4, found);
+    assert_ptr_equal(found[0].at, json_member(whole, "f").at);
+    assert_null(found[1].at);
+    assert_true(json_span_is(found[2], "1"));
+    assert_ptr_equal(found[3].at, found[0].at);
     assert_false(json_span_is_integer(json_member(whole, "f")));
     cursor = 0;
     assert_false(json_next_member((struct json_span){"{}", 2}, &cursor, &name, &value));

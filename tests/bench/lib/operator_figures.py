@@ -27,18 +27,25 @@ def connect(daemon):
     return connection
 
 
+ANSWER = bytearray(b"\0") * (64 << 20)  # where answers are received: with new memory for each the client takes longer than the daemon
+
+
 def request(daemon, method, path, headers="", body=b""):
-    """The bytes of one answer over a connection of its own."""
+    """Receives one answer, over a connection of its own, into ANSWER; its length."""
     with connect(daemon) as connection:
         head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body)
-        parts = []
-        while piece := connection.recv(1 << 20):
-            parts.append(piece)
-    answer = b"".join(parts)
-    if b" 20" not in answer[:16]:
-        raise RuntimeError(f"{method} {path}: {answer[:300]!r}")
-    return answer
+        size, room = 0, memoryview(ANSWER)
+        while got := connection.recv_into(room[size:]):
+            size += got
+    if b" 20" not in ANSWER[:16]:
+        raise RuntimeError(f"{method} {path}: {bytes(ANSWER[:300])!r}")
+    return size
+
+
+def request_json(daemon, method, path, headers="", body=b""):
+    size = request(daemon, method, path, headers, body)
+    return json.loads(bytes(ANSWER[ANSWER.index(b"\r\n\r\n") + 4:size]))
 
 
 def timed_ms(function):
@@ -124,11 +131,11 @@ def read_rows(daemon):
 def in_pieces(daemon, headers=""):
     token = ""
     while True:
-        answer = request(daemon, "GET", f"{KINDS}/workspaces?limit=500" + (f"&continue={token}" if token else ""), headers)
-        at = answer.rfind(b'"continue":"')
+        size = request(daemon, "GET", f"{KINDS}/workspaces?limit=500" + (f"&continue={token}" if token else ""), headers)
+        at = ANSWER.rfind(b'"continue":"', 0, size)
         if at < 0:
             return
-        token = answer[at + 12:answer.index(b'"', at + 12)].decode().replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")
+        token = ANSWER[at + 12:ANSWER.index(b'"', at + 12, size)].decode().replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")
 
 
 def lists(rounds, daemon):
@@ -178,8 +185,8 @@ def collect(watchings, value, seconds=10):
 
 def watches(daemon):
     """By bench_watch, in C: 50 readers in Python would be a large part of what is measured."""
-    body = json.loads(request(daemon, "POST", f"{KINDS}/workspaces", "Content-Type: application/json\r\n", json.dumps(
-        {"apiVersion": "chat2shell.dev/v1", "kind": "Workspace", "metadata": {"name": "watched"}, "spec": {"mode": "managed"}}).encode()).split(b"\r\n\r\n", 1)[1])
+    watched = {"apiVersion": "chat2shell.dev/v1", "kind": "Workspace", "metadata": {"name": "watched"}, "spec": {"mode": "managed"}}
+    body = request_json(daemon, "POST", f"{KINDS}/workspaces", "Content-Type: application/json\r\n", json.dumps(watched).encode())
     wait_rest(daemon)
     pid, state = daemon.process.pid, os.path.join(data_root(daemon), "state")
     since_cpu = cpu_ns(pid)
@@ -205,7 +212,7 @@ def watch_memory(daemon):
     """Of many watches, because the first ones find memory that was freed before."""
     pid = daemon.process.pid
     before_kib = memory_kib(pid)[0]
-    body = json.loads(request(daemon, "GET", f"{KINDS}/workspaces?limit=1").split(b"\r\n\r\n", 1)[1])
+    body = request_json(daemon, "GET", f"{KINDS}/workspaces?limit=1")
     watchings = [Watching(daemon, body["metadata"]["resourceVersion"]) for _ in range(MANY_WATCHERS)]
     patch = json.dumps({"metadata": {"labels": {"bench": "many"}}}).encode()
     request(daemon, "PATCH", f"{KINDS}/workspaces/watched", "Content-Type: application/merge-patch+json\r\n", patch)
