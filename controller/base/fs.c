@@ -118,12 +118,22 @@ static int tighten(int fd, const char *path, struct error *err)
     return 0;
 }
 
-int fs_make_private_dir(const char *path, int *ret_fd, struct error *err)
+// Mostly the parents are there, and often the directory, too.
+static int make_with_parents(const char *path, struct error *err)
 {
-    if (make_parents(path, err) < 0)
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return 0;
+    if (errno == ENOENT && make_parents(path, err) < 0)
         return -1;
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return error_errno(err, errno, "choose another place or make its parent writable", "cannot create %s", path);
+    return 0;
+}
+
+int fs_make_private_dir(const char *path, int *ret_fd, struct error *err)
+{
+    if (make_with_parents(path, err) < 0)
+        return -1;
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return error_errno(err, errno, "it has to be a directory and no symbolic link", "cannot open %s", path);
