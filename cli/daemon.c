@@ -34,22 +34,30 @@ static void block_signals(sigset_t *ret)
 }
 
 #define DESCRIPTORS_OF_THE_DAEMON 256
-#define DESCRIPTORS_A_SANDBOX 12 // its processes, its tool server's stdio, its network helper
+#define DESCRIPTORS_IN_USE 2 // of a sandbox beyond those at rest: a call to it, a port that is published
 
-// Where the machine allows fewer than the sandboxes that there may be would need, it is said now, not by the sandbox that fails.
-static void raise_descriptor_limit(const struct config *config)
+static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return;
     limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
     setrlimit(RLIMIT_NOFILE, &limit);
-    long long allowed = (long long)limit.rlim_cur, needed = DESCRIPTORS_OF_THE_DAEMON + DESCRIPTORS_A_SANDBOX * (long long)config->max_sandboxes;
+}
+
+// Where the machine allows fewer than the sandboxes that there may be would need, it is said now, not by the sandbox that fails.
+static void say_if_descriptors_are_few(const struct config *config, const struct driver *driver)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    const int one = driver->ops->descriptors + DESCRIPTORS_IN_USE;
+    long long allowed = (long long)limit.rlim_cur, needed = DESCRIPTORS_OF_THE_DAEMON + one * (long long)config->max_sandboxes;
     if (allowed < needed)
         log_warning("the hard limit on open files (ulimit -Hn) is %lld, and %lld sandboxes (CHAT2SHELL_MAX_SANDBOXES) may need %lld: after some %lld of them "
                     "creates fail; to fix it: raise the limit (LimitNOFILE= in a systemd unit) or lower CHAT2SHELL_MAX_SANDBOXES",
                     allowed, (long long)config->max_sandboxes, needed,
-                    allowed > DESCRIPTORS_OF_THE_DAEMON ? (allowed - DESCRIPTORS_OF_THE_DAEMON) / DESCRIPTORS_A_SANDBOX : 0);
+                    allowed > DESCRIPTORS_OF_THE_DAEMON ? (allowed - DESCRIPTORS_OF_THE_DAEMON) / one : 0);
 }
 
 // What will make creating sandboxes fail is said now, not only when somebody tries. A backend that hangs may take its time over
@@ -78,6 +86,7 @@ static int open_driver(struct daemon *daemon, struct error *err)
         log_warning("driver %s, because %s; to fix it: %s", world->driver->ops->name, choice->reason, choice->fix);
     else
         log_info("driver %s, because %s", world->driver->ops->name, choice->reason);
+    say_if_descriptors_are_few(world->config, world->driver);
     return 0;
 }
 
@@ -181,7 +190,7 @@ int daemon_run(const struct config *config, struct error *err)
 {
     sigset_t signals;
     block_signals(&signals);
-    raise_descriptor_limit(config);
+    raise_descriptor_limit();
     config_warn_unknown();
     umask(077);
     struct daemon daemon = {.world = {.config = config}};

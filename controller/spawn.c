@@ -234,6 +234,11 @@ int spawn_wait(int pidfd, int timeout_ms, int *ret_exit_code)
     }
 }
 
+int spawn_hold(pid_t pid)
+{
+    return pidfd_open(pid, 0);
+}
+
 int spawn_signal(int pidfd, int signal)
 {
     return pidfd_send_signal(pidfd, signal, NULL, 0);

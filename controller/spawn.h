@@ -42,6 +42,9 @@ int spawn_process(struct spawner *spawner, const struct spawn_options *options, 
 int spawn_reap(int pidfd, int *ret_exit_code);
 // The same, waiting at most timeout_ms (-1: without limit); errno EAGAIN after the timeout. Never on the loop thread.
 int spawn_wait(int pidfd, int timeout_ms, int *ret_exit_code);
+// Another pidfd of a child, for whoever does not keep one all the time: right as long as nobody reaped it, because its number is
+// its own until then. -1 and errno (EMFILE).
+int spawn_hold(pid_t pid);
 // To the process alone. 0, or -1 and errno (ESRCH once it was reaped).
 int spawn_signal(int pidfd, int signal);
 // To the child's whole process group, while the child is not reaped: only then the number is certainly still ours.

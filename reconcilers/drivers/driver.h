@@ -85,6 +85,7 @@ struct driver_usage {
 
 struct driver_ops {
     const char *name;
+    int descriptors; // open files of the daemon that a sandbox at rest takes, its session included; each published port may be one more
     // Makes the runtime; the tool server is not started. Deadline 120 s inside the driver. On failure nothing is left
     // (if something may be, the caller's remove settles it). Removing a runtime cancels its running create.
     void (*create)(struct driver *driver, const struct driver_spec *spec, driver_created_fn done, driver_died_fn died, void *arg);

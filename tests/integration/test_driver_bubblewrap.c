@@ -1,12 +1,15 @@
 // The bubblewrap driver with real sandboxes, as the user that runs the test (tests/run runs it as root and as another user).
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
+#include "reconcilers/drivers/bubblewrap/bubblewrap.h"
 #include "tests/support/driver_bench.h"
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -307,6 +310,87 @@ static void a_killed_egress_process_is_replaced_and_ports_come_back(void **state
     stop(&session);
 }
 
+static size_t count_descriptors(void)
+{
+    size_t count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+// Something may be on its way still: a pipe of a process that starts, a descriptor of one that is reaped.
+static void assert_descriptors(size_t expected)
+{
+    size_t count = count_descriptors();
+    for (int i = 0; i < 500 && count != expected; i++) {
+        usleep(10000);
+        count = count_descriptors();
+    }
+    assert_int_equal(count, expected);
+}
+
+#define FEW 3
+static void a_sandbox_at_rest_takes_six_open_files_of_the_daemon_and_gives_them_back(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
+    char *names[FEW];
+    struct bench_session sessions[FEW];
+    struct error err = ERROR_INIT;
+    size_t before = count_descriptors();
+    for (size_t i = 0; i < FEW; i++) {
+        names[i] = mem_format("%s-%zu", bench_name(), i);
+        assert_int_equal(bench_create_simple(&bench, names[i], root).result, 0);
+        sessions[i] = bench_session(&bench, names[i]);
+        assert_int_equal(sessions[i].result, 0);
+    }
+    assert_int_equal(BUBBLEWRAP_DESCRIPTORS, 6);
+    assert_descriptors(before + FEW * BUBBLEWRAP_DESCRIPTORS);
+    pid_t egress = find_child("chat2shell-egre"); // of any of them: the process that replaces it takes no more
+    assert_true(egress > 0);
+    kill(egress, SIGKILL);
+    for (size_t i = 0; i < FEW; i++)
+        assert_shell(&sessions[i], "for i in $(seq 100); do curl -s -o /dev/null -w '%{http_code}' http://openrouter.ai/ && exit; sleep 0.1; done; exit 1", "403");
+    assert_descriptors(before + FEW * BUBBLEWRAP_DESCRIPTORS);
+    for (size_t i = 0; i < FEW; i++) {
+        bench_session_close(&sessions[i]);
+        assert_ok(bench_remove(&bench, names[i], &err));
+        free(names[i]);
+    }
+    assert_descriptors(before);
+}
+
+static void set_descriptor_limit(rlim_t limit)
+{
+    struct rlimit limits;
+    getrlimit(RLIMIT_NOFILE, &limits);
+    limits.rlim_cur = limit;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limits), 0);
+}
+
+static void the_end_of_shim_and_egress_is_seen_although_no_descriptor_was_free_then(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *root = bench_workspace(&bench, "ws");
+    struct bench_session session = start(root);
+    struct rlimit limits;
+    char reason[512];
+    pid_t shim = find_child("chat2shell-shim"), egress = find_child("chat2shell-egre");
+    assert_true(shim > 0 && egress > 0);
+    getrlimit(RLIMIT_NOFILE, &limits);
+    set_descriptor_limit(3);
+    kill(egress, SIGKILL);
+    kill(shim, SIGKILL);
+    assert_false(bench_wait_died(&bench, 500, reason, sizeof(reason)));
+    set_descriptor_limit(limits.rlim_cur);
+    assert_true(bench_wait_died(&bench, 5000, reason, sizeof(reason)));
+    stop(&session);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); // and all were reaped
+}
+
 static void a_sandbox_can_be_removed_while_it_is_starting(void **state)
 {
     (void)state;
@@ -449,6 +533,8 @@ int main(int argc, char **argv)
         TEST(the_end_of_the_tool_server_is_reported),
         TEST(killing_the_shim_ends_the_sandbox_and_is_reported),
         TEST(a_killed_egress_process_is_replaced_and_ports_come_back),
+        TEST(a_sandbox_at_rest_takes_six_open_files_of_the_daemon_and_gives_them_back),
+        TEST(the_end_of_shim_and_egress_is_seen_although_no_descriptor_was_free_then),
         TEST(a_sandbox_can_be_removed_while_it_is_starting),
         TEST(leftovers_of_an_earlier_daemon_are_removed_by_name),
         TEST(a_private_clone_holds_the_commits_and_leaves_the_checkout_alone),

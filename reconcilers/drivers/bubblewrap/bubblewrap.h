@@ -1,7 +1,10 @@
-// Parts of the bubblewrap driver that its files share. Everything in struct bubblewrap behind `runtimes` and every struct
+// Parts of the bubblewrap driver that its files share. A sandbox at rest costs the daemon BUBBLEWRAP_DESCRIPTORS open files: the
+// shim's socket, the pidfd of its first process, the egress process' socket, and the three streams of its session; each port that
+// is published is one more. Everything in struct bubblewrap behind `runtimes` and every struct
 // runtime belongs to the loop thread; the members before it are fixed once the driver is made.
 #pragma once
 #include "reconcilers/drivers/bubblewrap/channel.h"
+#include "reconcilers/drivers/bubblewrap/child.h"
 #include "reconcilers/drivers/bubblewrap/shim/protocol.h"
 #include "reconcilers/drivers/driver.h"
 #include <jansson.h>
@@ -14,6 +17,7 @@
 #define BUBBLEWRAP_CREATE_DEADLINE_MS 120000
 #define BUBBLEWRAP_CALL_DEADLINE_MS 10000
 #define BUBBLEWRAP_MAX_PORTS 32
+#define BUBBLEWRAP_DESCRIPTORS 6
 #define BUBBLEWRAP_CLONE_SUFFIX "--clone" // the throwaway sandbox that makes a private clone
 #define TEMPLATE_HOST "host"
 #define TEMPLATE_DEBIAN "debian-12"
@@ -58,7 +62,8 @@ struct launch {
     bool has_network;
 };
 struct launched {
-    int control_fd, pidfd;
+    int control_fd;
+    pid_t pid; // a child that nobody reaps but its runtime
 };
 // Makes the runtime directory and starts the shim. Any thread; a few milliseconds.
 int launch_shim(struct bubblewrap *bw, const struct launch *launch, struct launched *ret, struct error *err);
@@ -90,16 +95,15 @@ struct runtime {
     bool is_launching;           // a thread or a clone is on its way to runtime_attach or runtime_fail
     struct loop_timer *deadline;
     struct channel *shim; // NULL before launch and after its end
-    int shim_pidfd;       // -1 once reaped
-    struct loop_source *shim_source;
-    int init_pidfd;
+    struct child supervisor; // the shim's process
+    int init_pidfd;          // the sandbox's first process, which is no child of ours
     char *reason, *last_words; // what the shim said at the end
     int exit_code;
-    // network
-    int proxy_fd, connector_fd;
+    // network; its two descriptors are the shim's, which hands them out for each new egress process
+    uint64_t netns_cookie; // which network the sandbox's is, 0: unknown
     struct channel *egress;
-    int egress_pidfd, egress_restarts;
-    struct loop_source *egress_source;
+    struct child egress_process;
+    int egress_restarts;
     struct loop_timer *egress_timer;
     struct runtime_port ports[BUBBLEWRAP_MAX_PORTS];
     size_t port_count;
@@ -111,7 +115,7 @@ void runtime_fail(struct runtime *runtime, const struct error *err); // before r
 void runtime_free(struct runtime *runtime);                          // its shim must be reaped
 
 // egress.c
-void egress_start(struct runtime *runtime);
+void egress_start(struct runtime *runtime, int proxy_fd, int connector_fd); // which stay the caller's
 void egress_end(struct runtime *runtime);
 
 // ports.c
@@ -119,6 +123,7 @@ void ports_publish(struct driver *driver, const char *name, int port, driver_por
 void ports_unpublish(struct driver *driver, const char *name, int port, driver_done_fn done, void *arg);
 void ports_probe(struct driver *driver, const char *name, int port, driver_done_fn done, void *arg);
 void ports_dial(struct driver *driver, const char *name, int port, driver_dial_fn done, void *arg); // dial.c
+uint64_t dial_netns_cookie(int socket_fd); // which network a socket is in; 0: the kernel does not say
 void ports_restore(struct runtime *runtime); // gives a new egress process the listeners again
 
 // create.c

@@ -89,34 +89,22 @@ static void end(struct channel *channel)
         channel->events.on_end(channel->events.arg);
 }
 
-// One message; false when there is none.
-static bool receive(struct channel *channel)
+static void on_readable(void *arg, uint32_t events)
 {
+    struct channel *channel = arg;
+    (void)events;
     struct channel_message message = {.fds = {-1, -1, -1, -1}, .fd_count = CHANNEL_MAX_FDS};
     ssize_t len = socket_receive_fds(channel->fd, channel->bytes, channel->message_max_bytes, message.fds, &message.fd_count);
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
+        return;
     if (len <= 0) {
         end(channel);
-        return false;
+        return;
     }
     dispatch(channel, len, &message);
     for (size_t i = 0; i < message.fd_count; i++)
         if (message.fds[i] >= 0)
             close(message.fds[i]);
-    return true;
-}
-
-static void on_readable(void *arg, uint32_t events)
-{
-    (void)events;
-    receive(arg);
-}
-
-void channel_drain(struct channel *channel)
-{
-    while (channel && channel->source && receive(channel))
-        ;
 }
 
 struct channel *channel_new(struct loop *loop, int fd, size_t message_max_bytes, const char *peer, const struct channel_events *events)

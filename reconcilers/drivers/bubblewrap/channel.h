@@ -19,14 +19,12 @@ typedef void (*channel_answer_fn)(void *arg, struct channel_message *message, co
 
 struct channel_events {
     void (*on_event)(void *arg, struct channel_message *message); // messages without "ok"
-    void (*on_end)(void *arg);                                    // the peer is gone; at most once
+    void (*on_end)(void *arg);                                    // the peer is gone, and all that it sent was handled; at most once
     void *arg;
 };
 // Takes fd. peer: "the sandbox's supervisor", for errors.
 struct channel *channel_new(struct loop *loop, int fd, size_t message_max_bytes, const char *peer, const struct channel_events *events);
 // Fails all pending requests with ERROR_UNAVAILABLE (or CANCELLED) first. NULL allowed.
 void channel_free(struct channel *channel);
-// Handles what has arrived and was not read yet: the last words of a peer that has ended. NULL allowed.
-void channel_drain(struct channel *channel);
 // Takes the request's reference; adds "seq" and "v". fd -1 = none; stays the caller's.
 void channel_call(struct channel *channel, json_t *request, int fd, int64_t deadline_ms, channel_answer_fn answer, void *arg);

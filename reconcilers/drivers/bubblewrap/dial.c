@@ -35,6 +35,12 @@ static bool option(int fd, int name, void *value, socklen_t size)
     return getsockopt(fd, SOL_SOCKET, name, value, &got) == 0 && got == size;
 }
 
+uint64_t dial_netns_cookie(int socket_fd)
+{
+    uint64_t cookie = 0;
+    return option(socket_fd, SO_NETNS_COOKIE, &cookie, sizeof(cookie)) ? cookie : 0;
+}
+
 static int peer_port(int fd)
 {
     struct sockaddr_storage peer = {0};
@@ -47,10 +53,9 @@ static int peer_port(int fd)
 static bool is_what_was_asked(const struct runtime *runtime, int fd, int port)
 {
     int domain = 0, type = 0, protocol = 0;
-    uint64_t own, wanted;
     return option(fd, SO_DOMAIN, &domain, sizeof(domain)) && (domain == AF_INET || domain == AF_INET6) && option(fd, SO_TYPE, &type, sizeof(type)) &&
            type == SOCK_STREAM && option(fd, SO_PROTOCOL, &protocol, sizeof(protocol)) && protocol == IPPROTO_TCP &&
-           option(fd, SO_NETNS_COOKIE, &own, sizeof(own)) && option(runtime->proxy_fd, SO_NETNS_COOKIE, &wanted, sizeof(wanted)) && own == wanted &&
+           runtime->netns_cookie != 0 && dial_netns_cookie(fd) == runtime->netns_cookie &&
            peer_port(fd) == port;
 }
 

@@ -1,7 +1,6 @@
 #include "controller/base/cleanup.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
-#include "controller/spawn.h"
 #include "reconcilers/drivers/bubblewrap/bubblewrap.h"
 #include <dirent.h>
 #include <errno.h>
@@ -126,15 +125,10 @@ static void end_all(void *arg)
         struct runtime *runtime = bw->runtimes;
         runtime->is_removing = true;
         runtime_fail(runtime, &err);
-        if (runtime->shim_pidfd >= 0) {
-            int exit_code;
-            loop_unwatch(TAKE_PTR(runtime->shim_source));
-            channel_free(TAKE_PTR(runtime->shim)); // its end ends the sandbox in order
-            if (spawn_wait(runtime->shim_pidfd, FREE_DEADLINE_MS, &exit_code) < 0) {
-                spawn_signal(runtime->shim_pidfd, SIGKILL);
-                spawn_wait(runtime->shim_pidfd, FREE_DEADLINE_MS, &exit_code);
-            }
-            close(TAKE_FD(runtime->shim_pidfd));
+        channel_free(TAKE_PTR(runtime->shim)); // its end ends the sandbox in order
+        if (!child_wait(&runtime->supervisor, FREE_DEADLINE_MS)) {
+            child_signal(&runtime->supervisor, SIGKILL);
+            child_wait(&runtime->supervisor, FREE_DEADLINE_MS);
         }
         runtime_free(runtime);
     }
@@ -150,6 +144,7 @@ static void free_driver(struct driver *driver)
 
 static const struct driver_ops ops = {
     .name = "bubblewrap",
+    .descriptors = BUBBLEWRAP_DESCRIPTORS,
     .create = create_runtime,
     .start_session = create_session,
     .remove = remove_runtime,

@@ -137,7 +137,7 @@ static int open_mounts(const struct bubblewrap *bw, const struct launch *launch,
     return 0;
 }
 
-static int spawn_shim(struct bubblewrap *bw, const int *fixed, const struct open_fds *mounts, int *ret_pidfd, struct error *err)
+static int spawn_shim(struct bubblewrap *bw, const int *fixed, const struct open_fds *mounts, pid_t *ret_pid, struct error *err)
 {
     CLEANUP_FREE char *path = mem_format("%s/chat2shell-shim", bw->program_dir);
     static const char *const argv[] = {"chat2shell-shim", "run", NULL};
@@ -146,8 +146,8 @@ static int spawn_shim(struct bubblewrap *bw, const int *fixed, const struct open
         options.fds[options.fd_count++] = (struct spawn_fd){fixed[i - SHIM_FD_CONFIG], i};
     for (size_t i = 0; i < mounts->count; i++)
         options.fds[options.fd_count++] = (struct spawn_fd){mounts->fds[i], SHIM_FD_FIRST_MOUNT + (int)i};
-    pid_t pid;
-    return spawn_process(bw->spawner, &options, &pid, ret_pidfd, err);
+    CLEANUP_CLOSE int pidfd = -1; // its socket tells its end
+    return spawn_process(bw->spawner, &options, ret_pid, &pidfd, err);
 }
 
 int launch_shim(struct bubblewrap *bw, const struct launch *launch, struct launched *ret, struct error *err)
@@ -159,14 +159,15 @@ int launch_shim(struct bubblewrap *bw, const struct launch *launch, struct launc
     CLEANUP_CLOSE int dir_fd = config_fd < 0 ? -1 : make_runtime_dir(bw, launch->name, err);
     if (dir_fd < 0)
         return -1;
-    int ends[2], pidfd;
+    int ends[2];
+    pid_t pid;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return error_errno(err, errno, NULL, "cannot make a socket");
     CLEANUP_CLOSE int control_fd = ends[0];
     CLEANUP_CLOSE int other_fd = ends[1];
     const int fixed[] = {config_fd, other_fd, dir_fd, bw->image_fd, bw->programs_fd};
-    if (spawn_shim(bw, fixed, &mounts, &pidfd, err) < 0)
+    if (spawn_shim(bw, fixed, &mounts, &pid, err) < 0)
         return -1;
-    *ret = (struct launched){.control_fd = TAKE_FD(control_fd), .pidfd = pidfd};
+    *ret = (struct launched){.control_fd = TAKE_FD(control_fd), .pid = pid};
     return 0;
 }

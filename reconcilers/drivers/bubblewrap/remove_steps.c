@@ -83,7 +83,7 @@ static enum step_result end_shim(struct removal *removal, struct error *err)
     if (runtime->is_launching)
         return removal_step_age_ms(removal) > PURGE_GIVE_UP_AFTER_MS ? give_up(err, "its start does not end")
                                                                      : removal_wait(removal, KILL_AFTER_MS);
-    if (runtime->shim_pidfd < 0)
+    if (!child_is_there(&runtime->supervisor))
         return STEP_NEXT;
     if (!removal->was_asked) {
         removal->was_asked = true;
@@ -91,7 +91,7 @@ static enum step_result end_shim(struct removal *removal, struct error *err)
         channel_call(runtime->shim, json_pack("{s:s}", "op", "end"), -1, KILL_AFTER_MS, ignore_answer, NULL);
     }
     if (removal_step_age_ms(removal) >= KILL_AFTER_MS)
-        spawn_signal(runtime->shim_pidfd, SIGKILL);
+        child_signal(&runtime->supervisor, SIGKILL);
     return removal_step_age_ms(removal) > GIVE_UP_AFTER_MS ? give_up(err, "its supervisor does not end")
                                                            : removal_wait(removal, KILL_AFTER_MS);
 }

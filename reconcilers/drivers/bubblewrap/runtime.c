@@ -5,7 +5,6 @@
 #include "reconcilers/drivers/bubblewrap/bubblewrap.h"
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 struct runtime *runtime_find(struct bubblewrap *bw, const char *name)
 {
@@ -18,8 +17,8 @@ struct runtime *runtime_find(struct bubblewrap *bw, const char *name)
 struct runtime *runtime_add(struct bubblewrap *bw, const char *name, const struct runtime_events *events)
 {
     struct runtime *runtime = mem_alloc(sizeof(*runtime));
-    *runtime = (struct runtime){.next = bw->runtimes, .bw = bw, .name = mem_strdup(name), .events = *events, .shim_pidfd = -1,
-                                .init_pidfd = -1, .proxy_fd = -1, .connector_fd = -1, .egress_pidfd = -1, .exit_code = -1};
+    *runtime = (struct runtime){.next = bw->runtimes, .bw = bw, .name = mem_strdup(name), .events = *events, .init_pidfd = -1,
+                                .exit_code = -1};
     bw->runtimes = runtime;
     return runtime;
 }
@@ -39,9 +38,8 @@ void runtime_free(struct runtime *runtime)
     loop_cancel(TAKE_PTR(runtime->deadline));
     egress_end(runtime);
     channel_free(TAKE_PTR(runtime->shim));
+    child_let_go(&runtime->supervisor);
     close_if_open(&runtime->init_pidfd);
-    close_if_open(&runtime->proxy_fd);
-    close_if_open(&runtime->connector_fd);
     for (size_t i = 0; i < runtime->port_count; i++)
         close(runtime->ports[i].listener_fd);
     if (runtime->free_arg)
@@ -61,22 +59,16 @@ void runtime_fail(struct runtime *runtime, const struct error *err)
     runtime->events.failed(runtime->events.arg, runtime, err);
 }
 
-static void take_fds(struct runtime *runtime, struct channel_message *message)
-{
-    int *const to[] = {&runtime->init_pidfd, &runtime->proxy_fd, &runtime->connector_fd};
-    for (size_t i = 0; i < ARRAY_LEN(to) && i < message->fd_count; i++)
-        *to[i] = TAKE_FD(message->fds[i]);
-}
-
 static void on_ready(struct runtime *runtime, struct channel_message *message)
 {
     if (runtime->state != RUNTIME_STARTING)
         return;
-    take_fds(runtime, message);
     runtime->state = RUNTIME_RUNNING;
     loop_cancel(TAKE_PTR(runtime->deadline));
-    if (runtime->proxy_fd >= 0 && runtime->connector_fd >= 0)
-        egress_start(runtime);
+    if (message->fd_count > 0)
+        runtime->init_pidfd = TAKE_FD(message->fds[0]);
+    if (message->fd_count == 3)
+        egress_start(runtime, message->fds[1], message->fds[2]);
     runtime->events.ready(runtime->events.arg, runtime, message->object);
 }
 
@@ -121,7 +113,8 @@ static void on_event(void *arg, struct channel_message *message)
 // The end of the conversation comes just before the end of the process, which tells the rest.
 static void on_end(void *arg)
 {
-    (void)arg;
+    struct runtime *runtime = arg;
+    child_await_end(&runtime->supervisor);
 }
 
 static void report_end(struct runtime *runtime)
@@ -139,19 +132,13 @@ static void report_end(struct runtime *runtime)
     runtime->events.ended(runtime->events.arg, runtime, &end);
 }
 
-static void on_shim_exit(void *arg, uint32_t events)
+static void on_shim_exit(void *arg, int exit_code)
 {
     struct runtime *runtime = arg;
-    int exit_code;
-    (void)events;
-    if (spawn_reap(runtime->shim_pidfd, &exit_code) < 0)
-        return;
-    loop_unwatch(TAKE_PTR(runtime->shim_source));
-    close(TAKE_FD(runtime->shim_pidfd));
+    (void)exit_code; // what counts is what it said
     // A supervisor that was killed could not end what it held. Its death signal did; this makes it certain.
     if (runtime->init_pidfd >= 0)
         spawn_signal(runtime->init_pidfd, SIGKILL);
-    channel_drain(runtime->shim);
     egress_end(runtime);
     channel_free(TAKE_PTR(runtime->shim));
     char *name = mem_strdup(runtime->name);
@@ -177,8 +164,7 @@ void runtime_attach(struct runtime *runtime, const struct launched *launched)
 {
     struct loop *loop = runtime->bw->loop;
     struct channel_events events = {.on_event = on_event, .on_end = on_end, .arg = runtime};
+    child_hold(&runtime->supervisor, loop, launched->pid, on_shim_exit, runtime);
     runtime->shim = channel_new(loop, launched->control_fd, SHIM_MESSAGE_MAX_BYTES, "the sandbox's supervisor", &events);
-    runtime->shim_pidfd = launched->pidfd;
-    runtime->shim_source = loop_watch(loop, launched->pidfd, EPOLLIN, on_shim_exit, runtime);
     runtime->deadline = loop_after(loop, BUBBLEWRAP_CREATE_DEADLINE_MS, on_deadline, runtime);
 }

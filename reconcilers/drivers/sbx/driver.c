@@ -174,6 +174,7 @@ static void interrupt(struct driver *driver)
 
 static const struct driver_ops ops = {
     .name = "sbx",
+    .descriptors = 6, // of the program that holds it the pidfd and three streams, of the connection a socket and its duplicate
     .create = sbx_create,
     .start_session = sbx_session_start,
     .remove = sbx_remove,

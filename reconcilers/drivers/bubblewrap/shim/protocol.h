@@ -25,6 +25,7 @@
 // number that grows by at least one with each request of a connection; the answer carries the same.
 //   {"op":"hello"} → {"ok":true,"version":1,"name":NAME,"state":"starting"|"running"|"ending"}
 //   {"op":"stdio"} → {"ok":true,"fds":["stdin","stdout","stderr"]} with these three descriptors; may be repeated
+//   {"op":"network"} → {"ok":true,"fds":["proxy","connector"]} as in "ready" below; only with "network"; may be repeated
 //   {"op":"end"}   → {"ok":true}; kills everything inside; the shim ends when all of it is gone
 //   a failure: {"ok":false,"error":SENTENCE}
 // Events, on SHIM_FD_CONTROLLER only:

@@ -46,6 +46,15 @@ static void do_stdio(struct shim *shim, const struct request *request)
         answer(request, json_pack("{s:b, s:s}", "ok", 0, "error", "the sandbox is not running"), NULL, 0);
 }
 
+static void do_network(struct shim *shim, const struct request *request)
+{
+    const int fds[] = {shim->proxy_fd, shim->net.connector_fd};
+    if (shim->state == SHIM_RUNNING && shim->config.has_network)
+        answer(request, json_pack("{s:b, s:[ss]}", "ok", 1, "fds", "proxy", "connector"), fds, ARRAY_LEN(fds));
+    else
+        answer(request, json_pack("{s:b, s:s}", "ok", 0, "error", "the sandbox is not running, or has no network"), NULL, 0);
+}
+
 static void do_end(struct shim *shim, const struct request *request)
 {
     shim->state = SHIM_ENDING;
@@ -56,7 +65,7 @@ static void do_end(struct shim *shim, const struct request *request)
 static const struct operation {
     const char *name;
     void (*run)(struct shim *shim, const struct request *request);
-} operations[] = {{"hello", do_hello}, {"stdio", do_stdio}, {"end", do_end}};
+} operations[] = {{"hello", do_hello}, {"stdio", do_stdio}, {"network", do_network}, {"end", do_end}};
 
 static void dispatch(struct shim *shim, const struct request *request, const char *name)
 {
