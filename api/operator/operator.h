@@ -53,7 +53,7 @@
 //   GET    /kubeconfig                 {isOn, isListening, server?, tokenFile?, certificate?, message?} of the TLS listener
 //   POST   /kubeconfig  {rotate?}      opens it (rotate: with a new token, at once in place of the old one); the same
 //   DELETE /kubeconfig                 closes it and ends its token
-//   GET    /sandboxes/NAME/unsaved     {isClone, isRepository, changedFiles, unexportedCommits} (nulls where the sandbox does not answer)
+//   GET    /sandboxes/NAME/unsaved     {isClone, isRepository, changedFiles, unexportedCommits} (nulls where it is no clone or does not answer)
 //   POST   /sandboxes/NAME/logs        {after?, sinceMs?, tail?, source?: "calls"|"server"|"all", waitMs?: 0–30000} → {uid, lines: [{timeMs,
 //                                      source: "call"|"server", text, caller?, tool?, result?, exitCode?, durationMs?}], position, hasGap, hasMore,
 //                                      isOver}: `after` of the next request is `position`; waits until there is something. NAME: also a

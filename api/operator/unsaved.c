@@ -24,7 +24,7 @@ static bool is_clone(struct world *world, const char *workspace_uid)
            workspace->spec.workspace.mode == WORKSPACE_CLONE;
 }
 
-static void on_unsaved(void *arg, int result, json_t *answer, const struct error *err) // loop thread
+static void on_unsaved(void *arg, int result, json_t *answer, const struct error *err)
 {
     (void)err; // a sandbox that does not answer has nothing to tell: nulls
     struct unsaved *unsaved = arg;
@@ -45,6 +45,10 @@ void unsaved_show(struct call *call)
         return;
     struct unsaved *unsaved = mem_alloc(sizeof(*unsaved));
     *unsaved = (struct unsaved){call, is_clone(call->world, sandbox->status.sandbox.workspace_uid)};
+    if (!unsaved->is_clone) { // its workspace stays: nothing is lost, and thousands that go at once are not asked
+        on_unsaved(unsaved, -1, NULL, NULL);
+        return;
+    }
     // Looking is not activity: it must not put off the sandbox's expiry.
     lane_request_closed(call->world->lanes, sandbox->meta.uid, "chat2shell/git_unsaved", json_object(),
                         UNSAVED_DEADLINE_MS, on_unsaved, unsaved);
