@@ -16,7 +16,8 @@
 struct fixture {
     struct clock *clock;
     struct loop *loop;
-    char trace[256]; // loop thread, read after a loop_call
+    char trace[256]; // loop thread, read after a loop_call when nothing is on its way any more
+    size_t trace_len;
     int pair[2];
     struct loop_source *source;
     struct loop_timer *timer;
@@ -228,11 +229,18 @@ static void echo(void *arg, uint32_t events)
         add_char(it, c);
 }
 
+static void measure_trace(void *arg)
+{
+    struct fixture *it = arg;
+    it->trace_len = strlen(it->trace);
+}
+
+// Looked at on the loop thread, which may go on to write it.
 static void wait_for_trace(struct fixture *it, size_t len)
 {
     for (int i = 0; i < 2000; i++) {
-        loop_call(it->loop, nothing, it);
-        if (strlen(it->trace) >= len)
+        loop_call(it->loop, measure_trace, it);
+        if (it->trace_len >= len)
             return;
         sleep_ms(1);
     }
