@@ -24,18 +24,22 @@ static bool is_clone(struct world *world, const char *workspace_uid)
            workspace->spec.workspace.mode == WORKSPACE_CLONE;
 }
 
-static void on_unsaved(void *arg, int result, json_t *answer, const struct error *err)
+// from NULL: nulls.
+static void answer_unsaved(struct unsaved *unsaved, const json_t *from)
 {
-    (void)err; // a sandbox that does not answer has nothing to tell: nulls
-    struct unsaved *unsaved = arg;
     struct call *call = unsaved->call;
-    const json_t *from = result == 0 ? answer : NULL;
     json_t *body = json_pack("{s:b, s:o, s:o, s:o}", "isClone", unsaved->is_clone, "isRepository",
                              pick(from, "is_repository", JSON_TRUE), "changedFiles",
                              pick(from, "changed_files", JSON_INTEGER), "unexportedCommits",
                              pick(from, "unexported_commits", JSON_INTEGER));
     free(unsaved);
     operator_answer(call, 200, body);
+}
+
+static void on_unsaved(void *arg, int result, json_t *answer, const struct error *err) // loop thread
+{
+    (void)err; // a sandbox that does not answer has nothing to tell
+    answer_unsaved(arg, result == 0 ? answer : NULL);
 }
 
 void unsaved_show(struct call *call)
@@ -46,7 +50,7 @@ void unsaved_show(struct call *call)
     struct unsaved *unsaved = mem_alloc(sizeof(*unsaved));
     *unsaved = (struct unsaved){call, is_clone(call->world, sandbox->status.sandbox.workspace_uid)};
     if (!unsaved->is_clone) { // its workspace stays: nothing is lost, and thousands that go at once are not asked
-        on_unsaved(unsaved, -1, NULL, NULL);
+        answer_unsaved(unsaved, NULL);
         return;
     }
     // Looking is not activity: it must not put off the sandbox's expiry.

@@ -3,7 +3,6 @@
 #include "controller/base/memory.h"
 #include <string.h>
 
-// Each skip ends behind what it names, or at `end` where that is cut off.
 static bool is_escaped(const char *begin, const char *quote)
 {
     const char *at = quote;
@@ -12,6 +11,7 @@ static bool is_escaped(const char *begin, const char *quote)
     return (quote - at) % 2;
 }
 
+// Each skip ends behind what it names, or at `end` where that is cut off.
 static const char *skip_string(const char *at, const char *end)
 {
     const char *begin = ++at;

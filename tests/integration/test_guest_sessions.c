@@ -149,6 +149,20 @@ static void with_few_descriptors_sessions_are_refused_before_files_are(void **st
     json_decref(guest_rig_call(rig, "chat2shell/bash_start", start_params(FEW_DESCRIPTORS, "true")));
 }
 
+static void sessions_that_have_ended_make_room_for_new_ones(void **state)
+{
+    struct guest_rig *rig = *state;
+    for (int i = 0; i < GUEST_MAX_BASH_SESSIONS + 50; i++) {
+        json_decref(guest_rig_call(rig, "chat2shell/bash_start", start_params(i, "true")));
+        if (i % 50 == 0) {
+            CLEANUP_JSON json_t *snapshot = read_session(rig, i, "exit");
+            assert_int_equal(json_get_int(snapshot, "exit_code", -1), 0);
+        }
+    }
+    CLEANUP_JSON json_t *last = read_session(rig, GUEST_MAX_BASH_SESSIONS + 49, "exit");
+    assert_int_equal(json_get_int(last, "exit_code", -1), 0);
+}
+
 // A killed process may be a zombie for a moment.
 static void assert_ends(pid_t pid)
 {
@@ -197,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_thousand_sessions_leave_room_for_other_work_and_ended_ones_for_new_ones, start, stop),
         cmocka_unit_test_setup_teardown(with_few_descriptors_sessions_are_refused_before_files_are,
                                         start_with_few_descriptors, stop),
+        cmocka_unit_test_setup_teardown(sessions_that_have_ended_make_room_for_new_ones, start, stop),
         cmocka_unit_test_setup_teardown(a_wait_for_the_end_says_what_was_printed_if_asked, start, stop),
         cmocka_unit_test_setup_teardown(stopping_ends_the_whole_process_group, start, stop),
         cmocka_unit_test_setup_teardown(who_waits_uses_no_processor, start, stop),
