@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #define READ_BYTES (64 * 1024)
+#define SEE_STATUS "see what it does: chat2shell status"
 
 void http_answered_clear(struct http_answered *answer)
 {
@@ -35,7 +36,7 @@ char *http_escape(const char *text)
 }
 
 // ---- connecting -----------------------------------------------------------------------------------------------------
-static int connect_tcp(const struct http_target *target, struct error *err)
+static int connect_tcp(const struct http_target *target, int timeout_ms, struct error *err)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)target->port)};
     if (inet_pton(AF_INET, target->host, &address.sin_addr) != 1)
@@ -43,17 +44,19 @@ static int connect_tcp(const struct http_target *target, struct error *err)
     CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return error_errno(err, errno, NULL, "cannot make a socket");
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+    if (socket_connect(fd, (struct sockaddr *)&address, sizeof(address), timeout_ms) < 0)
         return error_set(err, ERROR_UNREACHABLE, "start it: chat2shell serve (with the same CHAT2SHELL_ variables as this command)", "nothing answers at %s:%d: %s", target->host, target->port,
                          strerrordesc_np(errno));
     return TAKE_FD(fd);
 }
 
-static int connect_unix(const char *path, struct error *err)
+static int connect_unix(const char *path, int timeout_ms, struct error *err)
 {
-    int fd = socket_connect_path(path, SOCK_STREAM, err);
+    int fd = socket_connect_path(path, SOCK_STREAM, timeout_ms, err);
     if (fd >= 0 || !err)
         return fd;
+    if (err->code == ERROR_TIMEOUT)
+        return error_set(err, ERROR_TIMEOUT, SEE_STATUS, "the daemon did not take the connection within %d ms", timeout_ms);
     if (err->code == ERROR_REFUSED)
         return error_hint(err, "run as the user that runs the daemon, or as root");
     return error_set(err, ERROR_UNREACHABLE, "start it: chat2shell serve (with the same CHAT2SHELL_ variables as this command)",
@@ -72,7 +75,7 @@ static int wait_for(int fd, short events, struct boot_time deadline, struct erro
         if (n < 0 && errno != EINTR)
             return error_errno(err, errno, NULL, "cannot wait for the daemon");
         if (left <= 0)
-            return error_set(err, ERROR_TIMEOUT, "see what it does: chat2shell status", "the daemon did not answer in time");
+            return error_set(err, ERROR_TIMEOUT, SEE_STATUS, "the daemon did not answer in time");
     }
 }
 
@@ -95,9 +98,9 @@ static int send_all(int fd, const char *bytes, size_t len, struct boot_time dead
     return 0;
 }
 
-int http_connect(const struct http_target *target, struct error *err)
+int http_connect(const struct http_target *target, int timeout_ms, struct error *err)
 {
-    return target->socket_path ? connect_unix(target->socket_path, err) : connect_tcp(target, err);
+    return target->socket_path ? connect_unix(target->socket_path, timeout_ms, err) : connect_tcp(target, timeout_ms, err);
 }
 
 int http_write_head(struct buffer *head, const struct http_target *target, const struct http_ask *ask, bool keeps, struct error *err)
@@ -165,7 +168,7 @@ struct http_answered http_take_answer(struct answer_reader *reader)
 int http_exchange(const struct http_target *target, const struct http_ask *ask, struct http_answered *ret, struct error *err)
 {
     struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
-    CLEANUP_CLOSE int fd = http_connect(target, err);
+    CLEANUP_CLOSE int fd = http_connect(target, ask->timeout_ms, err);
     if (fd < 0)
         return -1;
     CLEANUP(answer_reader_clear) struct answer_reader reader;
@@ -180,7 +183,7 @@ int http_upgrade_ask(const struct http_target *target, const struct http_ask *as
                      struct http_answered *ret, struct error *err)
 {
     struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
-    CLEANUP_CLOSE int fd = http_connect(target, err);
+    CLEANUP_CLOSE int fd = http_connect(target, ask->timeout_ms, err);
     if (fd < 0)
         return -1;
     CLEANUP(answer_reader_clear) struct answer_reader reader;
@@ -209,7 +212,7 @@ int answer_stream_open(const struct http_target *target, const struct http_ask *
     struct boot_time deadline = {boot_time_now().ms + ask->timeout_ms};
     CLEANUP(answer_stream_free) struct answer_stream *stream = mem_alloc(sizeof(*stream));
     answer_reader_init(&stream->reader);
-    stream->fd = http_connect(target, err);
+    stream->fd = http_connect(target, ask->timeout_ms, err);
     if (stream->fd < 0 || send_request(stream->fd, target, ask, deadline, err) < 0 || receive(stream->fd, &stream->reader, true, deadline, err) < 0)
         return -1;
     *ret = TAKE_PTR(stream);

@@ -9,6 +9,7 @@
 
 #define READ_BYTES (64 * 1024)
 #define POLL_MAX_MS 1000
+#define FIRST_CONNECT_MS 30000 // each later one may take as long as its exchange
 
 // A connection and the one exchange on it.
 struct lane {
@@ -73,7 +74,7 @@ static int prepare(struct batch *batch, struct lane *lane, struct error *err)
         return -1;
     if (lane->ask.content_type)
         buffer_append(&lane->out, lane->ask.body, lane->ask.body_len);
-    return lane->fd >= 0 ? 0 : (lane->fd = http_connect(batch->of->target, err)) < 0 ? -1 : 0;
+    return lane->fd >= 0 ? 0 : (lane->fd = http_connect(batch->of->target, lane->ask.timeout_ms, err)) < 0 ? -1 : 0;
 }
 
 // What goes at once. A peer that closed may have answered before: its answer says why.
@@ -204,7 +205,7 @@ int http_batch_run(const struct http_batch *of, struct error *err)
         batch.lanes[i].fd = -1;
     if (!of->count)
         return 0;
-    if ((batch.lanes[0].fd = http_connect(of->target, err)) < 0)
+    if ((batch.lanes[0].fd = http_connect(of->target, FIRST_CONNECT_MS, err)) < 0)
         return -1;
     while (batch.done < of->count)
         turn(&batch);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OUTPUT_MAX_BYTES (256u * 1024 * 1024)
+#define ROW_MAX_BYTES (256u * 1024 * 1024) // more than the daemon sends in one piece
 #define COLUMN_GAP 3
 
 void text_table_add_row(struct text_table *table, const char *const *cells, size_t count)
@@ -101,24 +101,26 @@ static void write_row(const struct text_table *table, size_t row, const size_t *
     buffer_append_char(out, '\n');
 }
 
-static void write_table(const struct text_table *table, bool has_heading, bool has_colour, struct buffer *out)
+void text_table_write(const struct text_table *table, bool has_heading, struct buffer *out)
 {
     size_t widths[TABLE_MAX_COLUMNS], from = has_heading ? 0 : 1;
     text_table_widths(table, from, widths);
     for (size_t row = from; row < table->row_count; row++)
-        write_row(table, row, widths, has_colour, out);
+        write_row(table, row, widths, false, out);
 }
 
-void text_table_write(const struct text_table *table, bool has_heading, struct buffer *out)
-{
-    write_table(table, has_heading, false, out);
-}
-
+// Row by row: however many there are, their text does not wait in memory.
 void text_table_print(const struct text_table *table, bool has_heading)
 {
-    CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(OUTPUT_MAX_BYTES);
-    write_table(table, has_heading, terminal_has_colour(stdout), &out);
-    fwrite(buffer_text(&out), 1, out.len, stdout);
+    size_t widths[TABLE_MAX_COLUMNS], from = has_heading ? 0 : 1;
+    bool has_colour = terminal_has_colour(stdout);
+    CLEANUP(buffer_free) struct buffer line = BUFFER_INIT(ROW_MAX_BYTES);
+    text_table_widths(table, from, widths);
+    for (size_t row = from; row < table->row_count; row++) {
+        write_row(table, row, widths, has_colour, &line);
+        fwrite(buffer_text(&line), 1, line.len, stdout);
+        buffer_consume(&line, line.len);
+    }
 }
 
 // ---- from the server ---------------------------------------------------------------------------------------------------

@@ -4,11 +4,10 @@
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
 #include "controller/base/utf8.h"
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-#define YAML_MAX_BYTES (256u * 1024 * 1024)
 
 // Words that some YAML reader takes for something else than text.
 static bool is_special_word(const char *text)
@@ -31,26 +30,26 @@ static bool is_plain(const char *text, size_t len)
 }
 
 // U+FFFE and U+FFFF are characters of JSON, but not of YAML's text: they go out as escapes.
-static void append_readable(struct buffer *out, const char *text)
+static void append_readable(FILE *out, const char *text)
 {
     for (const char *at = text; *at;) {
         const char *odd = strstr(at, "\xEF\xBF\xBE"), *other = strstr(at, "\xEF\xBF\xBF");
         if (!odd || (other && other < odd))
             odd = other;
         if (!odd) {
-            buffer_append_text(out, at);
+            fputs(at, out);
             return;
         }
-        buffer_append(out, at, (size_t)(odd - at));
-        buffer_append_text(out, odd[2] == '\xBE' ? "\\ufffe" : "\\uffff");
+        fwrite(at, 1, (size_t)(odd - at), out);
+        fputs(odd[2] == '\xBE' ? "\\ufffe" : "\\uffff", out);
         at = odd + 3;
     }
 }
 
-static void write_text(struct buffer *out, const char *text, size_t len)
+static void write_text(FILE *out, const char *text, size_t len)
 {
     if (strlen(text) == len && is_plain(text, len)) {
-        buffer_append(out, text, len);
+        fwrite(text, 1, len, out);
         return;
     }
     CLEANUP_JSON json_t *value = json_stringn(text, len);
@@ -59,23 +58,23 @@ static void write_text(struct buffer *out, const char *text, size_t len)
     append_readable(out, printable);
 }
 
-static void write_scalar(struct buffer *out, const json_t *value)
+static void write_scalar(FILE *out, const json_t *value)
 {
     if (json_is_string(value)) {
         write_text(out, json_string_value(value), json_string_length(value));
         return;
     }
     CLEANUP_FREE char *text = json_to_text(value);
-    buffer_append_text(out, text);
+    fputs(text, out);
 }
 
-static void indent(struct buffer *out, int depth)
+static void indent(FILE *out, int depth)
 {
     for (int i = 0; i < depth; i++)
-        buffer_append_text(out, "  ");
+        fputs("  ", out);
 }
 
-static void write_block(struct buffer *out, const json_t *value, int depth, bool is_inline);
+static void write_block(FILE *out, const json_t *value, int depth, bool is_inline);
 
 static bool is_block(const json_t *value)
 {
@@ -90,33 +89,33 @@ static bool is_short_written(const char *key, size_t len)
     return len < 1000 && is_plain(key, len);
 }
 
-static void write_key(struct buffer *out, const char *key, int depth)
+static void write_key(FILE *out, const char *key, int depth)
 {
     size_t len = strlen(key);
     if (len > SIMPLE_KEY_MAX_BYTES && !is_short_written(key, len)) {
-        buffer_append_text(out, "? ");
+        fputs("? ", out);
         write_text(out, key, len);
-        buffer_append_char(out, '\n');
+        fputc('\n', out);
         indent(out, depth);
     } else {
         write_text(out, key, len);
     }
 }
 
-static void write_member(struct buffer *out, const char *key, const json_t *value, int depth)
+static void write_member(FILE *out, const char *key, const json_t *value, int depth)
 {
     write_key(out, key, depth);
-    buffer_append_text(out, is_block(value) ? ":\n" : ": ");
+    fputs(is_block(value) ? ":\n" : ": ", out);
     if (is_block(value)) {
         write_block(out, value, json_is_array(value) ? depth : depth + 1, false); // lists stand below their key, as kubectl has it
         return;
     }
     write_scalar(out, value);
-    buffer_append_char(out, '\n');
+    fputc('\n', out);
 }
 
 // is_inline: the cursor stands behind "- " already.
-static void write_object(struct buffer *out, const json_t *object, int depth, bool is_inline)
+static void write_object(FILE *out, const json_t *object, int depth, bool is_inline)
 {
     const char *key;
     json_t *member;
@@ -129,18 +128,18 @@ static void write_object(struct buffer *out, const json_t *object, int depth, bo
     }
 }
 
-static void write_array(struct buffer *out, const json_t *array, int depth, bool is_inline)
+static void write_array(FILE *out, const json_t *array, int depth, bool is_inline)
 {
     for (size_t i = 0; i < json_array_size(array); i++) {
         if (!is_inline)
             indent(out, depth);
         is_inline = false;
-        buffer_append_text(out, "- ");
+        fputs("- ", out);
         write_block(out, json_array_get(array, i), depth + 1, true);
     }
 }
 
-static void write_block(struct buffer *out, const json_t *value, int depth, bool is_inline)
+static void write_block(FILE *out, const json_t *value, int depth, bool is_inline)
 {
     if (json_object_size(value)) {
         write_object(out, value, depth, is_inline);
@@ -148,18 +147,25 @@ static void write_block(struct buffer *out, const json_t *value, int depth, bool
         write_array(out, value, depth, is_inline);
     } else {
         write_scalar(out, value);
-        buffer_append_char(out, '\n');
+        fputc('\n', out);
     }
+}
+
+static ssize_t append_to_buffer(void *buffer, const char *bytes, size_t len)
+{
+    return buffer_append(buffer, bytes, len) < 0 ? 0 : (ssize_t)len;
 }
 
 void yaml_write(struct buffer *out, const json_t *value)
 {
-    write_block(out, value, 0, false);
+    FILE *stream = fopencookie(out, "w", (cookie_io_functions_t){.write = append_to_buffer});
+    assert(stream); // it needs nothing but memory
+    write_block(stream, value, 0, false);
+    fclose(stream);
 }
 
+// Straight to where it goes: however much it is, none of it waits in memory.
 void print_yaml(const json_t *value)
 {
-    CLEANUP(buffer_free) struct buffer out = BUFFER_INIT(YAML_MAX_BYTES);
-    yaml_write(&out, value);
-    fwrite(buffer_text(&out), 1, out.len, stdout);
+    write_block(stdout, value, 0, false);
 }

@@ -35,7 +35,19 @@ int socket_listen_at(int dir_fd, const char *name, int type, struct error *err)
     return TAKE_FD(fd);
 }
 
-int socket_connect_at(int dir_fd, const char *name, int type, struct error *err)
+// socket(7): connect() keeps to the limit of sends, too.
+int socket_connect(int fd, const struct sockaddr *address, socklen_t size, int timeout_ms)
+{
+    static const struct timeval none = {0};
+    struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); // fails only for what is no socket
+    int r = connect(fd, address, size), errno_value = errno;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none)); // what is sent later waits as long as it must
+    errno = errno_value == EAGAIN || errno_value == EINPROGRESS ? ETIMEDOUT : errno_value; // Unix sockets; TCP
+    return r;
+}
+
+int socket_connect_at(int dir_fd, const char *name, int type, int timeout_ms, struct error *err)
 {
     struct sockaddr_un address;
     if (address_at(dir_fd, name, &address, err) < 0)
@@ -43,12 +55,14 @@ int socket_connect_at(int dir_fd, const char *name, int type, struct error *err)
     CLEANUP_CLOSE int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return error_errno(err, errno, NULL, "cannot make a Unix socket");
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        return error_errno(err, errno, NULL, "cannot connect to the socket %s", name);
-    return TAKE_FD(fd);
+    if (socket_connect(fd, (struct sockaddr *)&address, sizeof(address), timeout_ms) == 0)
+        return TAKE_FD(fd);
+    if (errno == ETIMEDOUT)
+        return error_set(err, ERROR_TIMEOUT, "try again", "nothing took the connection to the socket %s within %d ms: its queue is full", name, timeout_ms);
+    return error_errno(err, errno, NULL, "cannot connect to the socket %s", name);
 }
 
-int socket_connect_path(const char *path, int type, struct error *err)
+int socket_connect_path(const char *path, int type, int timeout_ms, struct error *err)
 {
     char dir[4096], base[4096];
     if (strlen(path) >= sizeof(dir))
@@ -58,7 +72,7 @@ int socket_connect_path(const char *path, int type, struct error *err)
     CLEANUP_CLOSE int dir_fd = open(dirname(dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir_fd < 0)
         return error_errno(err, errno, NULL, "cannot open the directory of %s", path);
-    return socket_connect_at(dir_fd, basename(base), type, err);
+    return socket_connect_at(dir_fd, basename(base), type, timeout_ms, err);
 }
 
 union control {

@@ -251,7 +251,7 @@ static void end_limit(struct peer *peer, pid_t pid, const char *dir)
 static int connect_operator(const char *path)
 {
     struct error err = ERROR_INIT;
-    int fd = socket_connect_path(path, SOCK_STREAM, &err);
+    int fd = socket_connect_path(path, SOCK_STREAM, WAIT_MS, &err);
     if (fd < 0) {
         fprintf(stderr, "bench_watch: %s\n", err.message);
         exit(1);

@@ -221,7 +221,7 @@ static int tear_down(void **state)
 static int connect_here(void)
 {
     struct error err = ERROR_INIT;
-    int fd = fixture.dir ? socket_connect_at(fixture.dir_fd, "s", SOCK_STREAM, &err) : http_client_connect(fixture.port);
+    int fd = fixture.dir ? socket_connect_at(fixture.dir_fd, "s", SOCK_STREAM, SUPPORT_PATIENCE_MS, &err) : http_client_connect(fixture.port);
     assert_true(fd >= 0);
     return fd;
 }

@@ -49,7 +49,7 @@ static int connect_to(const struct api *api)
 {
     struct error err = ERROR_INIT;
     CLEANUP_FREE char *path = mem_format("%s/" OPERATOR_SOCKET_NAME, api->fixture->config.state_dir);
-    int fd = socket_connect_path(path, SOCK_STREAM, &err);
+    int fd = socket_connect_path(path, SOCK_STREAM, SUPPORT_PATIENCE_MS, &err);
     assert_ok(fd);
     return fd;
 }

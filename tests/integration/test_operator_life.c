@@ -88,7 +88,7 @@ static void first_applies_at_once_make_one_object_that_all_of_them_own(void **st
         int fds[RACERS], made = 0;
         CLEANUP_FREE char *path = mem_format(WORKSPACES "/race%d", round);
         for (int i = 0; i < RACERS; i++)
-            assert_ok(fds[i] = socket_connect_path(socket, SOCK_STREAM, &err));
+            assert_ok(fds[i] = socket_connect_path(socket, SOCK_STREAM, SUPPORT_PATIENCE_MS, &err));
         for (int i = 0; i < RACERS; i++) {
             CLEANUP_FREE char *manager = mem_format("m%d", i);
             CLEANUP_FREE char *body = mem_format("{\"metadata\": {\"labels\": {\"l%d\": \"1\", \"all\": \"1\"}}}", i);
@@ -278,7 +278,7 @@ static int ask_to_delete(const struct stage *stage, const struct subject *subjec
     CLEANUP_FREE char *text = mem_format("DELETE %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", path, strlen(body), body);
     struct error err = ERROR_INIT;
     struct http_answer answer;
-    int fd = socket_connect_path(socket, SOCK_STREAM, &err);
+    int fd = socket_connect_path(socket, SOCK_STREAM, SUPPORT_PATIENCE_MS, &err);
     assert_ok(fd);
     http_client_send_text(fd, text);
     http_client_read(fd, &answer, 20000);

@@ -30,7 +30,7 @@ static int ask(const struct api_rig *api, const char *method, const char *path, 
 {
     struct error err = ERROR_INIT;
     CLEANUP_FREE char *socket_path = mem_format("%s/" OPERATOR_SOCKET_NAME, api->fixture->config.state_dir);
-    int fd = socket_connect_path(socket_path, SOCK_STREAM, &err);
+    int fd = socket_connect_path(socket_path, SOCK_STREAM, SUPPORT_PATIENCE_MS, &err);
     assert_ok(fd);
     CLEANUP_FREE char *text = mem_format("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n%s%s%s\r\n%s", method, path, strlen(body),
                                          type ? "Content-Type: " : "", type ? type : "", type ? "\r\n" : "", body);

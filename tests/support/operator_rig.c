@@ -44,7 +44,7 @@ int operator_rig_connect(const struct operator_rig *rig)
 {
     struct error err = ERROR_INIT;
     CLEANUP_FREE char *path = mem_format("%s/" OPERATOR_SOCKET_NAME, rig->fixture->config.state_dir);
-    int fd = socket_connect_path(path, SOCK_STREAM, &err);
+    int fd = socket_connect_path(path, SOCK_STREAM, SUPPORT_PATIENCE_MS, &err);
     assert_ok(fd);
     return fd;
 }

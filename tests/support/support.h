@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include "controller/base/error.h"
 
+// How long a test waits for what must come, in milliseconds. Only a guard against hanging: a busy machine is slow.
+#define SUPPORT_PATIENCE_MS 120000
+
 // A fresh private directory under $TMPDIR; the path is owned by the caller.
 char *support_make_dir(void);
 // Removes it with everything below and frees the path.

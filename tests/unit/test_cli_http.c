@@ -1,11 +1,13 @@
 #include "api/client/mcp.h"
 #include "api/client/rest.h"
+#include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "controller/base/socket.h"
 #include "tests/support/support.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 // ---- the reader ----------------------------------------------------------------------------------------------------------
@@ -204,6 +206,44 @@ static void a_daemon_that_does_not_answer_is_a_time_out(void **state)
     server_stop(&server);
 }
 
+// As many connections as its queue takes, and nobody who takes them out of it.
+static size_t fill_queue(const char *socket_path, int *fds, size_t room)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t count = 0;
+    assert_true(strlen(socket_path) < sizeof(address.sun_path));
+    strcpy(address.sun_path, socket_path);
+    while (count < room) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_true(fd >= 0);
+        fds[count++] = fd;
+        if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+            return count;
+    }
+    fail_msg("its queue took %zu connections", room);
+    return count;
+}
+
+static void a_daemon_that_takes_no_connection_is_a_time_out(void **state)
+{
+    (void)state;
+    static int fds[1000];
+    struct error err = ERROR_INIT;
+    char *dir = support_make_dir();
+    CLEANUP_CLOSE int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), listener = socket_listen_at(dir_fd, "operator.sock", SOCK_STREAM, &err);
+    assert_true(listener >= 0);
+    CLEANUP(rest_clear) struct rest rest = {0};
+    rest_init(&rest, dir);
+    rest.timeout_ms = 50;
+    CLEANUP_FREE char *socket_path = mem_format("%s/operator.sock", dir);
+    size_t count = fill_queue(socket_path, fds, ARRAY_LEN(fds));
+    assert_error(rest_get(&rest, "/x", NULL, &err), ERROR_TIMEOUT);
+    assert_non_null(strstr(err.message, "did not take the connection within 50 ms"));
+    while (count)
+        close(fds[--count]);
+    support_remove_dir(dir);
+}
+
 static void nobody_at_the_socket_is_unreachable_and_says_how_to_start(void **state)
 {
     (void)state;
@@ -250,6 +290,7 @@ int main(void)
         cmocka_unit_test(an_endless_head_is_refused),
         cmocka_unit_test(a_status_comes_back_as_the_error_it_was),
         cmocka_unit_test(a_daemon_that_does_not_answer_is_a_time_out),
+        cmocka_unit_test(a_daemon_that_takes_no_connection_is_a_time_out),
         cmocka_unit_test(nobody_at_the_socket_is_unreachable_and_says_how_to_start),
         cmocka_unit_test(only_loopback_urls_are_mcp_urls),
         cmocka_unit_test(a_name_cannot_leave_its_place_in_a_path),

@@ -33,7 +33,7 @@ static void run_child(enum child_kind kind, const char *dir)
     if (kind == CHILD_OF_OTHER_UID && setresuid(NOBODY, NOBODY, NOBODY) < 0)
         _exit(77);
     snprintf(path, sizeof(path), "%s/socket", dir);
-    int fd = socket_connect_path(path, SOCK_STREAM, &err);
+    int fd = socket_connect_path(path, SOCK_STREAM, SUPPORT_PATIENCE_MS, &err);
     if (fd < 0 || write(fd, &byte, 1) != 1)
         _exit(1);
     if (kind != CHILD_THAT_ENDS)

@@ -15,6 +15,7 @@
 #define SO_PEERPIDFD 77
 #endif
 #define LOOK_AGAIN_MS 10
+#define LEFTOVER_CONNECT_MS 1000 // the loop stands still for it, if a shim that is left over takes no connection
 #define KILL_AFTER_MS 5000
 #define GIVE_UP_AFTER_MS 20000
 #define PURGE_GIVE_UP_AFTER_MS 110000
@@ -112,7 +113,7 @@ static enum step_result end_leftover(struct removal *removal, struct error *err)
     if (removal->dir_fd < 0 || runtime_find(removal->bw, removal->name))
         return STEP_NEXT;
     static const char message[] = "{\"v\":1,\"seq\":1,\"op\":\"end\"}";
-    removal->leftover_fd = socket_connect_at(removal->dir_fd, SHIM_SOCKET_NAME, SOCK_SEQPACKET, NULL);
+    removal->leftover_fd = socket_connect_at(removal->dir_fd, SHIM_SOCKET_NAME, SOCK_SEQPACKET, LEFTOVER_CONNECT_MS, NULL);
     if (removal->leftover_fd < 0)
         return STEP_NEXT;
     socklen_t size = sizeof(removal->leftover_pidfd);
