@@ -2,7 +2,9 @@
 #include "cli/printers/print.h"
 #include "controller/base/cleanup.h"
 #include "controller/base/json.h"
+#include "controller/base/memory.h"
 #include "tests/support/support.h"
+#include <stdio.h>
 #include <string.h>
 
 static json_t *parse(const char *text)
@@ -119,6 +121,40 @@ static void any_value_that_is_written_as_yaml_reads_back_as_the_same(void **stat
     }
 }
 
+#define TEXT_BYTES (1u << 20)
+#define TEXT_COUNT 300 // more than fits into any buffer of ours
+
+static ssize_t count_bytes(void *count, const char *bytes, size_t len)
+{
+    (void)bytes;
+    *(size_t *)count += len;
+    return (ssize_t)len;
+}
+
+// The bytes that print_yaml brings to standard output, which is a variable in glibc.
+static size_t count_printed(const json_t *value)
+{
+    size_t count = 0;
+    FILE *kept = stdout;
+    stdout = fopencookie(&count, "w", (cookie_io_functions_t){.write = count_bytes});
+    assert_non_null(stdout);
+    print_yaml(value);
+    fclose(stdout);
+    stdout = kept;
+    return count;
+}
+
+static void yaml_of_any_size_is_printed_whole(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *bytes = mem_alloc(TEXT_BYTES);
+    memset(bytes, 'a', TEXT_BYTES);
+    CLEANUP_JSON json_t *list = json_array(), *text = json_stringn(bytes, TEXT_BYTES);
+    for (int i = 0; i < TEXT_COUNT; i++)
+        json_array_append(list, text);
+    assert_int_equal(count_printed(list), (size_t)TEXT_COUNT * (TEXT_BYTES + strlen("- \n")));
+}
+
 static void a_table_is_aligned_and_has_no_trailing_blanks(void **state)
 {
     (void)state;
@@ -169,6 +205,7 @@ int main(void)
         cmocka_unit_test(yaml_looks_as_people_expect),
         cmocka_unit_test(what_is_written_as_yaml_reads_back_as_the_same),
         cmocka_unit_test(any_value_that_is_written_as_yaml_reads_back_as_the_same),
+        cmocka_unit_test(yaml_of_any_size_is_printed_whole),
         cmocka_unit_test(a_table_is_aligned_and_has_no_trailing_blanks),
         cmocka_unit_test(untrusted_text_in_a_table_cannot_steer_a_terminal),
         cmocka_unit_test(the_servers_table_loses_its_wide_columns_unless_asked_for),
