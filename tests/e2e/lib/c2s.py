@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -22,6 +23,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.a
 BUILD = os.environ.get("CHAT2SHELL_BUILD_DIR", os.path.join(ROOT, "build/release"))
 TESTS = []
 DAEMONS = []
+PORT_NAMES = []
+# Seconds. A wait in a test guards against hanging, no more: a test fails because of what the product does, never because the machine
+# is slow. Hence one number for all waits, far above what any of them takes. A shorter one stands only where it is meant to run out.
+PATIENCE = 300
 
 
 class Failure(Exception):
@@ -30,6 +35,10 @@ class Failure(Exception):
 
 class Skip(Exception):
     pass
+
+
+class NotYet(Exception):
+    """What a condition of until() saw while it was not met; the failure sentence ends with it."""
 
 
 def test(function):
@@ -76,31 +85,46 @@ def run_all():
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that is still free when it is used: from below those that the kernel gives to connections and to who asks for any, and,
+    by a name that ends with this process, from no other script's."""
+    while True:
+        port = random.randrange(20000, 30000)
+        name, probe = socket.socket(socket.AF_UNIX), socket.socket()
+        with probe:
+            try:
+                name.bind(f"\0chat2shell-tests/{port}")
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                name.close()
+                continue
+        PORT_NAMES.append(name)
+        return port
 
 
-def until(what, condition, seconds=20.0):
-    """Waits for the condition and returns its value."""
+def until(what, condition, seconds=PATIENCE):
+    """Waits for the condition and returns its value. One that is not met gives what counts as false, or raises NotYet with what it
+    saw; whatever else it raises ends the wait."""
     end = time.monotonic() + seconds
     while True:
-        value = condition()
-        if value:
-            return value
-        check(time.monotonic() < end, f"not within {seconds} s: {what}")
+        try:
+            seen = condition()
+            if seen:
+                return seen
+        except NotYet as why:
+            seen = why
+        check(time.monotonic() < end, f"not within {seconds} s: {what}" + ("" if seen in (None, False) else f"; the last seen: {seen}"))
         time.sleep(0.02)
 
 
-def next_line(process, seconds=60):
-    """Of what it prints. One that prints nothing for so long is killed."""
-    guard = threading.Timer(seconds, process.kill)
+def next_line(process):
+    """Of what it prints. One that prints nothing for too long is killed."""
+    guard = threading.Timer(PATIENCE, process.kill)
     guard.start()
     try:
         line = process.stdout.readline()
     finally:
         guard.cancel()
-    check(line, f"{process.args} ended, or printed nothing for {seconds} s")
+    check(line, f"{process.args} ended, or printed nothing for {PATIENCE} s")
     return line
 
 
@@ -147,13 +171,13 @@ class Daemon:
         self.process = subprocess.Popen(self.as_user([os.path.join(self.build, "chat2shell"), "serve"]), stdin=subprocess.DEVNULL,
                                         stdout=self.log, stderr=self.log, env={**self.environment, **(environment or {})}, start_new_session=True)
         if wait:
-            until("the daemon serves", self.is_serving, 60)
+            until("the daemon serves", self.is_serving)
         return self
 
     def is_serving(self):
         check(self.process.poll() is None, f"the daemon ended: {self.log_text()[-600:]}")
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
             connection.request("GET", "/healthz")
             return connection.getresponse().status == 200
         except OSError:
@@ -163,7 +187,7 @@ class Daemon:
         with open(os.path.join(self.dir, "serve.log"), errors="replace") as log:
             return log.read()
 
-    def cli(self, *argv, stdin=b"", timeout=120):
+    def cli(self, *argv, stdin=b"", timeout=PATIENCE):
         return subprocess.run(self.as_user([os.path.join(self.build, "chat2shell"), *argv]), input=stdin, capture_output=True, env=self.environment,
                               timeout=timeout, cwd="/")
 
@@ -179,7 +203,7 @@ class Daemon:
         gaps = self.gaps()
         check(not gaps, gaps)
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE)
 
     def close(self):
         gaps = []
@@ -187,7 +211,7 @@ class Daemon:
             gaps = [] if self.is_hurried else self.gaps()
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(5 if self.is_hurried else 20)
+                self.process.wait(5 if self.is_hurried else PATIENCE)
             except subprocess.TimeoutExpired:
                 self.kill()
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -247,7 +271,7 @@ class Mcp:
     def __init__(self, daemon, version="2025-11-25"):
         self.daemon, self.version, self.id = daemon, version, 0
         self.results = None  # made by the first call
-        self.connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=120)
+        self.connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
         answer = self.request("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "e2e", "version": "1"}})
         equal(answer["result"]["protocolVersion"], version, "negotiated revision")
 
@@ -290,7 +314,7 @@ class Mcp:
         """Runs the command to its end: (exit code, output)."""
         answer = self.call("bash", sandbox_id=sandbox, command=command, yield_time_ms=wait_ms, **more)
         output = answer["output"]
-        end = time.monotonic() + 300
+        end = time.monotonic() + PATIENCE
         while answer["status"] == "running" or answer["has_more_output"]:
             check(time.monotonic() < end, f"still running: {command}")
             answer = self.call("bash_poll", sandbox_id=sandbox, session_id=answer["session_id"], yield_time_ms=wait_ms)

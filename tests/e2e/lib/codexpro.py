@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-from c2s import BUILD, ROOT, Failure, check, equal, free_port, until
+from c2s import BUILD, PATIENCE, ROOT, Failure, check, equal, free_port, until
 
 STANDIN = os.path.join(ROOT, "tests/fakes/codexpro")
 REAL = os.environ.get("CHAT2SHELL_E2E_CODEXPRO")
@@ -101,7 +101,7 @@ class Server:
         self.process = subprocess.Popen(self.line, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.errors, env=self.environment,
                                         cwd=self.dir, start_new_session=True)
         try:
-            until("the server is ready", self.is_ready, 30)
+            until("the server is ready", self.is_ready)
         except Failure as why:
             self.__exit__()
             raise Failure(f"{why}: {self.stderr()[-300:]}") from why
@@ -124,7 +124,7 @@ class Server:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
-    def request(self, method, path, body=None, token=TOKEN, timeout=30, **headers):
+    def request(self, method, path, body=None, token=TOKEN, timeout=PATIENCE, **headers):
         """One request on a connection of its own. Header names have _ for -; None leaves a usual one out."""
         usual = {"Authorization": f"Bearer {token}" if token else None, "Content-Type": "application/json", "Accept": BOTH}
         usual.update({name.replace("_", "-"): text for name, text in headers.items()})
@@ -162,7 +162,7 @@ class Server:
 
     def call(self, tool, session=None, **arguments):
         """The result of a call."""
-        answer = self.rpc("tools/call", {"name": tool, "arguments": arguments}, session, timeout=60)
+        answer = self.rpc("tools/call", {"name": tool, "arguments": arguments}, session)
         check("result" in answer, f"{tool}: {answer}")
         return answer["result"]
 

@@ -9,7 +9,7 @@ import subprocess
 import termios
 import time
 
-from c2s import check
+from c2s import PATIENCE, check
 
 
 class Keyboard:
@@ -36,7 +36,7 @@ class Keyboard:
         self.screen += piece
         return piece
 
-    def see(self, text, seconds=30, since=None):
+    def see(self, text, seconds=PATIENCE, since=None):
         """Waits until the screen has shown the text behind `since` (default: anything since the last sight), and forgets up to there."""
         text = text if isinstance(text, bytes) else text.encode()
         end = time.monotonic() + seconds
@@ -46,7 +46,7 @@ class Keyboard:
         shown, self.screen = self.screen.split(text, 1)
         return shown
 
-    def drain(self, seconds=30):
+    def drain(self, seconds=PATIENCE):
         """Reads until the command has ended; returns its exit status."""
         end = time.monotonic() + seconds
         while self.process.poll() is None:

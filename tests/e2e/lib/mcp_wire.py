@@ -4,7 +4,7 @@ import json
 import re
 import socket
 
-from c2s import check
+from c2s import PATIENCE, check
 
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 LEGACY, MODERN = REVISIONS[:3], REVISIONS[3]
@@ -114,7 +114,7 @@ class Answer:
 class Connection:
     """One socket. read() takes one answer off it."""
 
-    def __init__(self, port, seconds=60):
+    def __init__(self, port, seconds=PATIENCE):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=seconds)
         self.bytes = b""
 

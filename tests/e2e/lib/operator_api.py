@@ -5,6 +5,8 @@ import os
 import socket
 from urllib.parse import urlencode
 
+from c2s import PATIENCE
+
 KINDS = "/apis/chat2shell.dev/v1"
 MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 APPLY, JSON = "application/apply-patch+yaml", "application/json"
@@ -12,12 +14,12 @@ APPLY, JSON = "application/apply-patch+yaml", "application/json"
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=60)
+        super().__init__("localhost", timeout=PATIENCE)
         self.path = path
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
+        self.sock.settimeout(PATIENCE)
         self.sock.connect(self.path)
 
 

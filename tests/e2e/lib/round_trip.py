@@ -13,7 +13,7 @@ def items(text):
 def gaps(daemon):
     """Sentences on what applying everything would change; none where the daemon does not answer any more."""
     try:
-        printed = daemon.cli("get", "all", "-o", "yaml", timeout=30)
+        printed = daemon.cli("get", "all", "-o", "yaml")
     except subprocess.TimeoutExpired:
         return []
     if printed.returncode == 7:

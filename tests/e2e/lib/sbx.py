@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 
-from c2s import BUILD, ROOT, check, equal, until
+from c2s import BUILD, PATIENCE, ROOT, check, equal, until
 
 FAKES = os.path.join(ROOT, "tests/fakes")
 
@@ -50,7 +50,7 @@ class Standin:
         as_user = ["setpriv", "--reuid", self.user, "--regid", str(pwd.getpwnam(self.user).pw_gid), "--init-groups", "--"] if self.user else []
         return [*as_user, self.program, *words]
 
-    def run(self, *words, stdin=b"", timeout=30, version=None, **environment):
+    def run(self, *words, stdin=b"", timeout=PATIENCE, version=None, **environment):
         environment = {**self.environment, **environment, **({"SBX_STANDIN_VERSION": version} if version else {})}
         return subprocess.run(self.argv(words), input=stdin, capture_output=True, timeout=timeout, env=environment, cwd=self.home)
 
@@ -116,7 +116,7 @@ class Standin:
         try:
             self.write("standin-faults.json", {"faults": []})
             self.run("daemon", "stop")
-            until("no process is left", lambda: not self.processes(), 15)
+            until("no process is left", lambda: not self.processes())
         except Exception:
             try:
                 os.kill(self.daemon_pid(), signal.SIGKILL)

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 
-from c2s import Daemon, check
+from c2s import PATIENCE, Daemon, check
 from sbx import Standin
 
 REAL = os.environ.get("CHAT2SHELL_E2E_SBX")
@@ -48,7 +48,7 @@ def environment():
     return standin().environment
 
 
-def sbx(*argv, ok=True, timeout=60):
+def sbx(*argv, ok=True, timeout=PATIENCE):
     done = subprocess.run([program(), *argv], env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
     check(not ok or done.returncode == 0, f"sbx {' '.join(argv)}: {done.stdout[-300:]}{done.stderr[-300:]}")
     return done

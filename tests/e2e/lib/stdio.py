@@ -6,7 +6,7 @@ import queue
 import subprocess
 import threading
 
-from c2s import BUILD, check, equal
+from c2s import BUILD, PATIENCE, check, equal
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
@@ -48,20 +48,20 @@ class Bridge:
     def modern(self, ident, method, **params):
         self.ask(ident, method, _meta=META, **params)
 
-    def line(self, seconds=60):
+    def line(self, seconds=PATIENCE):
         """The next line as bytes; None at the end."""
         try:
             return self.lines.get(timeout=seconds)
         except queue.Empty:
             raise AssertionError(f"no line within {seconds} s; standard error: {''.join(self.errors)[-500:]}") from None
 
-    def message(self, seconds=60):
+    def message(self, seconds=PATIENCE):
         line = self.line(seconds)
         check(line is not None, f"it ended; standard error: {''.join(self.errors)[-500:]}")
         check(line.endswith(b"\n") and b"\r" not in line, f"not one line: {line[-100:]!r}")
         return json.loads(line)
 
-    def answer(self, ident, seconds=60):
+    def answer(self, ident, seconds=PATIENCE):
         """The answer with that id; others are kept for their own turn."""
         for message in self.kept:
             if message.get("id", self) == ident:
@@ -90,7 +90,7 @@ class Bridge:
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self
 
-    def end(self, code=0, seconds=60):
+    def end(self, code=0, seconds=PATIENCE):
         """Closes its input; it must end with that exit status."""
         self.process.stdin.close()
         equal(self.process.wait(seconds), code, f"exit status (standard error: {''.join(self.errors)[-500:]})")
@@ -103,7 +103,7 @@ class Bridge:
             self.process.kill()
         self.process.wait()
         for reader in self.readers:
-            reader.join(20)
+            reader.join(PATIENCE)
         for stream in (self.process.stdout, self.process.stderr):
             stream.close()
         try:

@@ -4,7 +4,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from c2s import test  # noqa: E402
+from c2s import PATIENCE, test  # noqa: E402
 from rig import check, each_promised, equal, until  # noqa: E402
 from writing import manifest, name_for, says  # noqa: E402
 
@@ -54,7 +54,7 @@ def a_sandbox_that_kustomize_puts_before_its_workspace_waits_for_it():
         warnings = rf"Warning: there is no sandbox named {name} yet; the exposure waits for it\n"
         warnings += rf"Warning: there is no workspace named {name} yet; the sandbox waits for it\n"
         equal(len(each.run("apply", "-k", "late", errors=warnings).splitlines()), 3, f"{each}: all of it at the first try")
-        each.run("wait", "--for=jsonpath={.status.phase}=published", f"exposure/{name}", "--timeout=60s")
+        each.run("wait", "--for=jsonpath={.status.phase}=published", f"exposure/{name}", f"--timeout={PATIENCE}s")
         says(each.run("describe", "sandbox", name), "running", f"{each}: describe")
         equal(each.run("diff", "-k", "late"), "", f"{each}: nothing differs")
         each.run("delete", "sandbox", name)
@@ -109,10 +109,10 @@ def watches_tell_what_kind_of_change_it_was():
             each.run("create", "-f", "-", stdin=manifest(made[-1], f"told: {name}"))
             each.run("delete", "ws", made[-1])
             return [which for kind, which in list(told) if kind == "DELETED" and ["ADDED", which] in told]
-        one = until(f"{each} tells of a creation and its deletion", whole_lives, 60)[0]
+        one = until(f"{each} tells of a creation and its deletion", whole_lives)[0]
         process.kill()
         process.wait()
-        reader.join(20)
+        reader.join(PATIENCE)
         life = [kind for kind, which in told if which == one]
         check(life[0] == "ADDED" and life[-1] == "DELETED" and set(life[1:-1]) <= {"MODIFIED"}, f"{each}: {told}")
         check({which for _, which in told} <= set(made), f"{each}: {told}")
@@ -123,16 +123,16 @@ def what_is_waited_for_comes_or_goes():
     for each in each_promised():
         name = name_for(each, "come")
         if each.version >= (1, 31):  # the first one that has it
-            process = each.start("wait", "--for=create", f"ws/{name}", "--timeout=60s")
+            process = each.start("wait", "--for=create", f"ws/{name}", f"--timeout={PATIENCE}s")
             each.run("create", "-f", "-", stdin=manifest(name))
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=PATIENCE)
             equal((process.returncode, err), (0, ""), f"{each}: --for=create: {out!r}")
-            each.run("wait", "--for=jsonpath={.status.phase}", f"ws/{name}", "--timeout=20s")
+            each.run("wait", "--for=jsonpath={.status.phase}", f"ws/{name}", f"--timeout={PATIENCE}s")
         else:
             each.run("create", "-f", "-", stdin=manifest(name))
-        process = each.start("wait", "--for=delete", f"ws/{name}", "--timeout=60s")
+        process = each.start("wait", "--for=delete", f"ws/{name}", f"--timeout={PATIENCE}s")
         each.run("delete", "ws", name, "--wait=false")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
         equal((process.returncode, err), (0, ""), f"{each}: --for=delete: {out!r}")
 
 

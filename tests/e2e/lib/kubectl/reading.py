@@ -5,7 +5,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from c2s import next_line, test  # noqa: E402
+from c2s import PATIENCE, next_line, test  # noqa: E402
 from rig import check, each_promised, equal, rig, until  # noqa: E402
 
 KINDS = {"approvals": "appr", "approvalrules": "rule", "exposures": "exp", "sandboxes": "sbx", "sessions": "sess", "workspaces": "ws"}
@@ -33,7 +33,7 @@ def programs():
     if not MADE:
         for text in OBJECTS.split("---\n"):  # apply makes several at a time, and lists are in the order in which they were made
             rig().apply(text)
-        until("the sandbox runs", lambda: chosen[-1].json("get", "sandbox", "reader")["status"]["phase"] == "running", 60)
+        until("the sandbox runs", lambda: chosen[-1].json("get", "sandbox", "reader")["status"]["phase"] == "running")
         MADE.append(True)
     return chosen
 
@@ -111,7 +111,7 @@ def get_watch_prints_changes_as_they_come():
         rig().apply(manifest % (number, number, 2))
         until(f"{each} prints the change", lambda: next_line(process).split() == [f"seen-{number}", "2"])
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(PATIENCE)
         equal(process.stderr.read(), "", f"stderr of {each}")
         rig().daemon.cli("delete", "workspace", f"seen-{number}")
 
@@ -160,8 +160,8 @@ def explain_says_what_the_field_tables_say():
 @test
 def wait_waits_for_conditions_and_fields():
     for each in programs():
-        check("condition met" in each.run("wait", "--for=condition=Ready", "sandbox/reader", "--timeout=20s"), f"{each}: condition")
-        check("condition met" in each.run("wait", "--for=jsonpath={.status.phase}=running", "sandbox/reader", "--timeout=20s"), f"{each}: jsonpath")
+        check("condition met" in each.run("wait", "--for=condition=Ready", "sandbox/reader", f"--timeout={PATIENCE}s"), f"{each}: condition")
+        check("condition met" in each.run("wait", "--for=jsonpath={.status.phase}=running", "sandbox/reader", f"--timeout={PATIENCE}s"), f"{each}: jsonpath")
         each.run("wait", "--for=condition=Nothing", "sandbox/reader", "--timeout=1s", code=1, errors=".*timed out waiting.*")
 
 

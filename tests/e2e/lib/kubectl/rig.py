@@ -10,16 +10,15 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from c2s import Daemon, Skip, check, equal, until  # noqa: E402
+from c2s import PATIENCE, Daemon, Skip, check, equal, until  # noqa: E402
 import packages  # noqa: E402
 
 OLDEST, NEWEST = (1, 27), (1, 33)  # versions whose every command must work without a warning
-SECONDS = 240  # for one command, on a busy machine too
 
 
 def version_of(path):
     """(1, 27); None if it is no kubectl."""
-    done = subprocess.run([path, "version", "--client", "-o", "json"], capture_output=True, text=True, timeout=SECONDS)
+    done = subprocess.run([path, "version", "--client", "-o", "json"], capture_output=True, text=True, timeout=PATIENCE)
     match = re.search(r'"gitVersion": *"v(\d+)\.(\d+)', done.stdout)
     return (int(match[1]), int(match[2])) if match else None
 
@@ -70,7 +69,7 @@ class Kubectl:
         """stdout. stderr must be `errors` (a pattern for the whole of it): a warning is a failure."""
         process = self.start(*argv)
         try:
-            out, err = process.communicate(stdin, timeout=SECONDS)
+            out, err = process.communicate(stdin, timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             raise

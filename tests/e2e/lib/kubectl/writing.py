@@ -5,7 +5,7 @@ import stat
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from c2s import test  # noqa: E402
+from c2s import PATIENCE, test  # noqa: E402
 from rig import check, each_promised, equal, rig, until  # noqa: E402
 
 PATCHED = "workspace.chat2shell.dev/{} patched"
@@ -183,7 +183,7 @@ def delete_waits_selects_and_cascades():
         each.run("delete", "workspace", f"{name}-a", code=1, errors=r".*NotFound.*")
         equal(each.run("delete", "workspace", f"{name}-a", "--ignore-not-found"), "", f"{each}: ignored")
         each.run("apply", "-f", "-", stdin=manifest(f"{name}-ws") + "---\n" + manifest(name, kind="Sandbox", spec=f"workspaceRef: {name}-ws"))
-        until("it runs", lambda: each.json("get", "sandbox", name)["status"]["phase"] == "running", 60)
+        until("it runs", lambda: each.json("get", "sandbox", name)["status"]["phase"] == "running")
         each.run("delete", "workspace", f"{name}-ws", code=1, errors=r".*bound to the sandbox.*")
         each.run("delete", "sandbox", name, "--cascade=orphan", code=1, errors=r".*propagationPolicy.*")
         each.run("delete", "sandbox", name, "--cascade=foreground")
@@ -210,7 +210,7 @@ def an_approval_rule_is_written_by_every_command():
         text = manifest(name, "team: a", kind="ApprovalRule", spec=f'decision: rejected, paths: ["{rig().daemon.allowed}/{name}"]')
         says(each.run("apply", "-f", "-", stdin=text), "created", f"{each}: apply")
         says(each.run("apply", "-f", "-", stdin=text), "unchanged", f"{each}: again")
-        says(each.run("wait", "--for=condition=Ready", f"rule/{name}", "--timeout=20s"), "condition met", f"{each}: wait")
+        says(each.run("wait", "--for=condition=Ready", f"rule/{name}", f"--timeout={PATIENCE}s"), "condition met", f"{each}: wait")
         more = text.replace("decision:", "maxCount: 3, decision:")
         says(each.run("diff", "-f", "-", stdin=more, code=1), "+  maxCount: 3", f"{each}: diff")
         says(each.run("apply", "-f", "-", stdin=more), "configured", f"{each}: a field more")
