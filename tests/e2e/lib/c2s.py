@@ -27,6 +27,11 @@ PORT_NAMES = []
 # Seconds. A wait in a test guards against hanging, no more: a test fails because of what the product does, never because the machine
 # is slow. Hence one number for all waits, far above what any of them takes. A shorter one stands only where it is meant to run out.
 PATIENCE = 300
+# To look for leaks takes a command under ASan nearly as long as the command itself (80 of 200 ms), and other scripts than those on the
+# commands start them by the hundred. The daemon looks in all of them.
+COMMANDS = {}
+if "ASAN_OPTIONS" in os.environ and not os.path.basename(sys.argv[0]).startswith("cli"):
+    COMMANDS["ASAN_OPTIONS"] = f"{os.environ['ASAN_OPTIONS']}:detect_leaks=0"
 
 
 class Failure(Exception):
@@ -106,6 +111,7 @@ def until(what, condition, seconds=PATIENCE):
     saw; whatever else it raises ends the wait."""
     end = time.monotonic() + seconds
     while True:
+        began = time.monotonic()
         try:
             seen = condition()
             if seen:
@@ -113,7 +119,7 @@ def until(what, condition, seconds=PATIENCE):
         except NotYet as why:
             seen = why
         check(time.monotonic() < end, f"not within {seconds} s: {what}" + ("" if seen in (None, False) else f"; the last seen: {seen}"))
-        time.sleep(0.02)
+        time.sleep(min(max(0.02, 2 * (time.monotonic() - began)), 0.5))  # what is waited for needs the processor, too
 
 
 def next_line(process):
@@ -188,8 +194,8 @@ class Daemon:
             return log.read()
 
     def cli(self, *argv, stdin=b"", timeout=PATIENCE):
-        return subprocess.run(self.as_user([os.path.join(self.build, "chat2shell"), *argv]), input=stdin, capture_output=True, env=self.environment,
-                              timeout=timeout, cwd="/")
+        return subprocess.run(self.as_user([os.path.join(self.build, "chat2shell"), *argv]), input=stdin, capture_output=True,
+                              env={**self.environment, **COMMANDS}, timeout=timeout, cwd="/")
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -218,16 +224,7 @@ class Daemon:
         check(not gaps, gaps)
 
     def clear_away(self):
-        """What a test left: this daemon, the commands that were started for it, its directory."""
-        mark = f"CHAT2SHELL_DATA_ROOT={self.dir}/".encode()
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    is_ours = mark in file.read()
-                if is_ours and int(pid) != os.getpid():
-                    os.kill(int(pid), signal.SIGKILL)
-            except OSError:
-                continue
+        """What a test left: this daemon and its directory."""
         if self.process and self.process.poll() is None:
             self.kill()
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -241,17 +238,20 @@ class Daemon:
     def leftovers(self):
         """Processes, mounts and runtime directories that belong to this daemon's sandboxes."""
         found = []
+        is_mounted_in = {}  # by mount namespace: the kernel writes a process' mounts anew for every reader, and that takes long
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
                     line = file.read().replace(b"\0", b" ").decode(errors="replace")
-                with open(f"/proc/{pid}/mountinfo") as file:
-                    mounts = file.read()
+                namespace = os.readlink(f"/proc/{pid}/ns/mnt")
+                if namespace not in is_mounted_in:
+                    with open(f"/proc/{pid}/mountinfo") as file:
+                        is_mounted_in[namespace] = self.dir in file.read()
             except OSError:
                 continue
             if self.process and int(pid) == self.process.pid and self.process.poll() is None:
                 continue
-            if self.dir in line or self.dir in mounts:
+            if self.dir in line or is_mounted_in[namespace]:
                 found.append(f"process {pid}: {line[:120]}")
         runtimes = os.path.join(self.dir, "data/state/runtimes")
         if os.path.isdir(runtimes):
@@ -261,6 +261,16 @@ class Daemon:
 
 @atexit.register
 def clear_away_all():
+    """What tests left: daemons, the commands that were started for them, directories."""
+    marks = [f"CHAT2SHELL_DATA_ROOT={daemon.dir}/".encode() for daemon in DAEMONS]
+    for pid in filter(str.isdigit, os.listdir("/proc") if DAEMONS else []):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                environment = file.read()
+            if int(pid) != os.getpid() and any(mark in environment for mark in marks):
+                os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            continue
     for daemon in DAEMONS:
         daemon.clear_away()
 
