@@ -1,4 +1,5 @@
 """Secrets in answers become [REDACTED_SECRET]: the shapes, their order, and the placeholders that are left alone."""
+import functools
 import re
 
 MARK = "[REDACTED_SECRET]"
@@ -44,22 +45,29 @@ def assignment(match):
 
 OPTIONS = rf"((?:\bngrok{BLANK}+config{BLANK}+add-authtoken|\bcloudflared{BLANK}+service{BLANK}+install|--(?:token|access-token|auth-token|api[_-]?key|authtoken))"
 
-SHAPES = [(re.compile(pattern, flags), replacement) for pattern, flags, replacement in (
-    (rf"\b(codexpro_token{BLANK}*={BLANK}*){value(8, 8)}", FLAGS, keep_prefix),
-    (rf"([\"']?codexpro_token[\"']?{BLANK}*:{BLANK}*){value(8, 8)}", FLAGS, keep_prefix),
-    (rf"{OPTIONS}(?:=|{BLANK}+))[A-Za-z0-9._~+/=-]{{8,}}", FLAGS, keep_prefix_of_secrets),
-    (rf"\b{NAME}{BLANK}*={BLANK}*{value(12, 20)}", FLAGS, assignment),
-    (rf"([\"']?{NAME}[\"']?{BLANK}*:{BLANK}*){value(12, 20)}", FLAGS, keep_prefix_of_secrets),
-    (rf"\b(Authorization{BLANK}*:{BLANK}*Bearer{BLANK}+)[A-Za-z0-9._~+/=-]{{12,}}", FLAGS, keep_prefix),
-    (rf"([?&](?:codexpro_token|token|access_token|auth_token|api[_-]?key)=)(?:(?!{BLANK})[^&\"'`<>]){{8,}}", FLAGS, keep_prefix),
-    (r"\bsk-[A-Za-z0-9_-]{10,}\b", re.ASCII, whole),
-    (r"\b(?:sk-ant-[A-Za-z0-9_-]{10,}|gh[opsru]_[A-Za-z0-9_]{20,}|github_pat_[A-Za-z0-9_]{20,}|npm_[A-Za-z0-9_-]{20,})\b", re.ASCII, whole),
-)]
+# What stands in every text that a shape fits, in small letters: what has none of it needs no search, and a program that masks nothing
+# need not compile the shape, which takes longer than its whole start.
+SECRET_NAMES = ("key", "token", "secret", "password")
+SHAPES = (
+    (("codexpro_token",), rf"\b(codexpro_token{BLANK}*={BLANK}*){value(8, 8)}", FLAGS, keep_prefix),
+    (("codexpro_token",), rf"([\"']?codexpro_token[\"']?{BLANK}*:{BLANK}*){value(8, 8)}", FLAGS, keep_prefix),
+    (("ngrok", "cloudflared", "--"), rf"{OPTIONS}(?:=|{BLANK}+))[A-Za-z0-9._~+/=-]{{8,}}", FLAGS, keep_prefix_of_secrets),
+    (SECRET_NAMES, rf"\b{NAME}{BLANK}*={BLANK}*{value(12, 20)}", FLAGS, assignment),
+    (SECRET_NAMES, rf"([\"']?{NAME}[\"']?{BLANK}*:{BLANK}*){value(12, 20)}", FLAGS, keep_prefix_of_secrets),
+    (("authorization",), rf"\b(Authorization{BLANK}*:{BLANK}*Bearer{BLANK}+)[A-Za-z0-9._~+/=-]{{12,}}", FLAGS, keep_prefix),
+    (("token=", "key="), rf"([?&](?:codexpro_token|token|access_token|auth_token|api[_-]?key)=)(?:(?!{BLANK})[^&\"'`<>]){{8,}}", FLAGS, keep_prefix),
+    (("sk-",), r"\bsk-[A-Za-z0-9_-]{10,}\b", re.ASCII, whole),
+    (("sk-ant-", "gho_", "ghp_", "ghs_", "ghr_", "ghu_", "github_pat_", "npm_"),
+     r"\b(?:sk-ant-[A-Za-z0-9_-]{10,}|gh[opsru]_[A-Za-z0-9_]{20,}|github_pat_[A-Za-z0-9_]{20,}|npm_[A-Za-z0-9_-]{20,})\b", re.ASCII, whole),
+)
+compiled = functools.cache(re.compile)
 
 
 def mask(text):
-    for shape, replacement in SHAPES:
-        text = shape.sub(replacement, text)
+    small = text.lower()  # what a replacement brings, no shape fits: a bracket follows its SECRET
+    for words, pattern, flags, replacement in SHAPES:
+        if any(word in small for word in words):
+            text = compiled(pattern, flags).sub(replacement, text)
     return text
 
 
