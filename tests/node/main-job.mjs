@@ -50,13 +50,13 @@ const sandbox_id = sandbox.id;
 console.log("made a sandbox");
 const text = "hëllo\n";
 await call("write", { sandbox_id, path: "page.txt", content: text });
-const ran = await call("bash", { sandbox_id, command: "cat page.txt; exit 3", yield_time_ms: 30000 });
+const ran = await call("bash", { sandbox_id, command: "cat page.txt; exit 3", yield_time_ms: 60000 });
 assert.deepEqual([ran.output, ran.exit_code], [text, 3]);
 console.log("wrote a file and ran a command");
 
 const program =
   'use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalAddr => "0.0.0.0:8000", Listen => 5, ReuseAddr => 1) or die; $| = 1; ' +
-  'sleep 4; print "ready\\n"; while (my $c = $s->accept) { while (<$c>) { last if /^\\r?$/ } print $c "HTTP/1.0 200 OK\\r\\n\\r\\ninside says hi\\n"; close $c }';
+  'sleep 8; print "ready\\n"; while (my $c = $s->accept) { while (<$c>) { last if /^\\r?$/ } print $c "HTTP/1.0 200 OK\\r\\n\\r\\ninside says hi\\n"; close $c }';
 await call("write", { sandbox_id, path: "serve.pl", content: program });
 const { session_id } = await call("bash", { sandbox_id, command: "exec perl serve.pl", yield_time_ms: 0 });
 const progress = [];

@@ -27,7 +27,7 @@ async function fails(promise, code, reason) {
 }
 
 async function isGone(read) {
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 15000; i++) {
     const code = await read().then(
       () => 200,
       (error) => error.code,

@@ -27,6 +27,7 @@ PORT_NAMES = []
 # Seconds. A wait in a test guards against hanging, no more: a test fails because of what the product does, never because the machine
 # is slow. Hence one number for all waits, far above what any of them takes. A shorter one stands only where it is meant to run out.
 PATIENCE = 300
+IDLE_SECONDS = 30  # the daemon closes a connection that was idle for 75 s; from then on tests do not count on theirs
 # To look for leaks takes a command under ASan nearly as long as the command itself (80 of 200 ms), and other scripts than those on the
 # commands start them by the hundred. The daemon looks in all of them.
 COMMANDS = {}
@@ -281,15 +282,19 @@ class Mcp:
     def __init__(self, daemon, version="2025-11-25"):
         self.daemon, self.version, self.id = daemon, version, 0
         self.results = None  # made by the first call
-        self.connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
+        self.connection, self.used_at = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE), time.monotonic()
         answer = self.request("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "e2e", "version": "1"}})
         equal(answer["result"]["protocolVersion"], version, "negotiated revision")
 
     def post(self, body, headers=None):
+        if time.monotonic() > self.used_at + IDLE_SECONDS:
+            self.connection.close()  # the next request opens it again
         self.connection.request("POST", "/mcp", body if isinstance(body, bytes) else json.dumps(body).encode(),
                                 {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **(headers or {})})
         response = self.connection.getresponse()
-        return response.status, response.read()
+        answer = response.status, response.read()
+        self.used_at = time.monotonic()
+        return answer
 
     def request(self, method, params=None):
         self.id += 1
@@ -299,10 +304,30 @@ class Mcp:
         return answer
 
     def call(self, tool, **arguments):
-        """The structured content of a call that must succeed."""
+        """The structured content of a call that must succeed. One that answers that it goes on is waited for, as its answer says."""
+        return until(f"{tool} has ended", lambda: self.ended(tool, arguments))
+
+    def ended(self, tool, arguments):
         result = self.result(tool, **arguments)
+        if tool == "sandbox_expose" and "is not published yet" in str(result["content"]):
+            raise NotYet(result["content"])
         check(not result.get("isError"), f"{tool} failed: {result['content']}")
-        return result["structuredContent"]
+        content = result["structuredContent"]
+        if tool == "sandbox_destroy" and content["status"] == "destroying":
+            raise NotYet("it is being removed")
+        if tool == "sandbox_create" and content["status"] == "creating":
+            return {**content, "status": "created", "sandbox": self.sandbox_that_is("running", content["sandbox"]["id"])}
+        return content
+
+    def sandbox_that_is(self, status, sandbox):
+        """Waits until it is at that status; another failure than one that is waited for ends the wait by its reason."""
+        def look():
+            box = self.result("sandbox_get", sandbox_id=sandbox)["structuredContent"]
+            check(box["status"] == status or box["status"] != "failed", f"{sandbox} failed: {box.get('error')}")
+            if box["status"] != status:
+                raise NotYet(box["status"])
+            return box
+        return until(f"{sandbox} is {status}", look)
 
     def result(self, tool, **arguments):
         """The result of a call, whichever way it went, checked against what tools/list says of the tool."""
@@ -320,7 +345,17 @@ class Mcp:
         check(result.get("isError"), f"{tool} succeeded: {result}")
         return result["content"][0]["text"]
 
-    def shell(self, sandbox, command, wait_ms=30000, **more):
+    def begin(self, sandbox, command, word="ready"):
+        """Starts a command that goes on, and waits until it has said that word; its session."""
+        answer = self.call("bash", sandbox_id=sandbox, command=command, yield_time_ms=0)
+        output, end = answer["output"], time.monotonic() + PATIENCE
+        while word not in output:
+            check(answer["status"] == "running" and time.monotonic() < end, f"{command} does not say {word}: {output[-300:]!r}, {answer['status']}")
+            answer = self.call("bash_poll", sandbox_id=sandbox, session_id=answer["session_id"], yield_time_ms=100)
+            output += answer["output"]
+        return answer["session_id"]
+
+    def shell(self, sandbox, command, wait_ms=60000, **more):
         """Runs the command to its end: (exit code, output)."""
         answer = self.call("bash", sandbox_id=sandbox, command=command, yield_time_ms=wait_ms, **more)
         output = answer["output"]

@@ -6,7 +6,7 @@ import queue
 import subprocess
 import threading
 
-from c2s import BUILD, PATIENCE, check, equal
+from c2s import BUILD, PATIENCE, check, equal, until
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
@@ -82,7 +82,10 @@ class Bridge:
     def call(self, ident, tool, **arguments):
         result = self.result(ident, "tools/call", name=tool, arguments=arguments)
         check(not result.get("isError"), f"{tool} failed: {result['content']}")
-        return result["structuredContent"]
+        content = result["structuredContent"]
+        if tool == "sandbox_create" and content["status"] == "creating":  # which goes on
+            until("it runs", lambda: self.call(ident, "sandbox_get", sandbox_id=content["sandbox"]["id"])["status"] == "running")
+        return content
 
     def initialize(self, version="2025-11-25"):
         result = self.result("init", "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "e2e", "version": "1"})

@@ -8,7 +8,7 @@ import time
 from .errors import CliError
 
 SOURCE = "/run/sandbox/source"
-GIT_SECONDS = 120
+GIT_SECONDS = 300
 
 
 def host_git(repository, *words):

@@ -11,7 +11,7 @@ PROXY = f"http://127.0.0.1:{PORT}"
 ENVIRONMENT = {name: value for upper, value in (("HTTP_PROXY", PROXY), ("HTTPS_PROXY", PROXY), ("NO_PROXY", "localhost,127.0.0.0/8,127.0.0.1,::1"))
                for name in (upper, upper.lower())}
 HEAD_LIMIT = 16 << 10
-SECONDS = 10
+SECONDS = 300
 AT_ONCE = 16
 
 

@@ -13,7 +13,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OURS = os.path.join(os.path.dirname(HERE), "sbx")
-CALL_SECONDS = 180
+CALL_SECONDS = 300
 NAME = "c2s-selftest"
 NORMAL = [
     (r"Starting sandboxd daemon\.\.\.\nDaemon started .*\nLogs: .*\n", ""),
