@@ -153,7 +153,8 @@ static void on_printed(void *arg, const char *line)
 static void on_handshake_late(void *arg)
 {
     struct lane *lane = arg;
-    rpc_break(lane->rpc, "it did not answer the handshake within 15 s");
+    CLEANUP_FREE char *reason = mem_format("it did not answer the handshake within %d s", LANE_HANDSHAKE_MS / 1000);
+    rpc_break(lane->rpc, reason);
 }
 
 // A word of the server about itself: printable and short.

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#define LANE_HANDSHAKE_MS 15000
+#define LANE_HANDSHAKE_MS 60000 // ample: who is late has failed for good, and many sandboxes may start at once
 #define LANE_WAITS_MAX 1280 // calls outside the turn: waits, polls, stops, requests
 #define LANE_GRACE_MS 30000 // what a wait gets beyond its own bound
 

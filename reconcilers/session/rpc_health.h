@@ -2,15 +2,17 @@
 //
 // A server that dies is seen at once: its process ends. One that hangs is found by probes (`ping` over stdio, GET /healthz
 // over HTTP), and only while somebody waits for it: a session without a request is not probed, because nobody is kept
-// waiting by it, an idle controller does no work, and the next call finds out within 8 s. Any byte from the server is a
+// waiting by it, an idle controller does no work, and the next call finds out within 32 s. Any byte from the server is a
 // sign of life, and so is that it goes on reading a large request. After HEALTH_SILENCE_MS without one it is probed every HEALTH_INTERVAL_MS; a probe is missed when
 // the next one is due and nothing was heard since. HEALTH_MISSED_MAX missed in a row: it is broken. So a server that stalls
-// for 3 s goes on living: three misses take 6 s at least. A suspended machine costs one miss.
+// goes on living for half a minute, as with the default of Kubernetes' liveness probes: what is broken takes the sandbox and its Bash
+// sessions along, and a server is silent for seconds, too, when a build next to it takes all processors or the memory is short. A
+// suspended machine costs one miss.
 #pragma once
 #include <stdbool.h>
 
 #define HEALTH_SILENCE_MS 2000
-#define HEALTH_INTERVAL_MS 2000
+#define HEALTH_INTERVAL_MS 10000
 #define HEALTH_MISSED_MAX 3
 
 struct rpc;

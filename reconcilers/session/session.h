@@ -25,7 +25,7 @@ struct lane_hello {
     const char *server_name, *server_version; // sanitized, bounded
     bool has_sessions;                        // the extension of controller/base/guest_protocol.h
 };
-// Opens the lane over a started tool server (takes the descriptors) and does the MCP handshake within 15 s.
+// Opens the lane over a started tool server (takes the descriptors) and does the MCP handshake within LANE_HANDSHAKE_MS.
 // ready: exactly once: result 0 with hello, or -1 (also when the lane is dropped first; the callback may come after that).
 // died: after a ready of 0, once, when the connection ends (reason + last stderr lines); never once lane_drop returned.
 typedef void (*lane_ready_fn)(void *arg, int result, const struct lane_hello *hello, const struct error *err);

@@ -1,5 +1,6 @@
 // A lane's turn, queue, deadlines and life. The test is the tool server (tests/support/lane_rig.h).
 #include "controller/queue/fair.h"
+#include "reconcilers/session/lane.h"
 #include "tests/support/lane_rig.h"
 #include "controller/base/memory.h"
 #include "reconcilers/session/rpc.h"
@@ -61,14 +62,14 @@ static void the_hello_is_printable_and_short(void **state)
     server_close(&server);
 }
 
-static void a_handshake_is_over_after_15_s(void **state)
+static void a_handshake_is_over_after_a_minute(void **state)
 {
     struct rig *rig = *state;
     struct server server;
     struct heard ready = {0}, died = {0};
     rig_open_unfinished(rig, RIG_SANDBOX, &server, &ready, &died);
     json_decref(server_expect(&server, "initialize"));
-    rig_advance(rig, 14999);
+    rig_advance(rig, LANE_HANDSHAKE_MS - 1);
     assert_false(heard_yet(&ready));
     rig_advance(rig, 1);
     heard_wait(&ready);
@@ -877,7 +878,7 @@ int main(void)
 #define LANE_TEST(test) cmocka_unit_test_setup_teardown(test, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
         LANE_TEST(the_hello_is_printable_and_short),
-        LANE_TEST(a_handshake_is_over_after_15_s),
+        LANE_TEST(a_handshake_is_over_after_a_minute),
         LANE_TEST(a_server_that_ends_before_the_handshake_says_why),
         LANE_TEST(a_call_to_a_lane_that_is_opening_is_refused),
         LANE_TEST(a_second_lane_for_a_sandbox_is_refused_and_the_first_stays),

@@ -15,8 +15,8 @@
 #include "reconcilers/session/rpc_transport.h"
 
 #define CODEXPRO_VERSION_ASKED "2025-06-18"
-#define CODEXPRO_START_MS 15000       // from the start of the process to the end of the handshake
-#define CODEXPRO_TRY_MS 1000          // one look whether it listens
+#define CODEXPRO_START_MS 60000       // as LANE_HANDSHAKE_MS: from the start of the process to the end of the handshake
+#define CODEXPRO_TRY_MS 5000          // one look whether it listens
 #define CODEXPRO_RETRY_MIN_MS 50      // between two looks, doubling …
 #define CODEXPRO_RETRY_MAX_MS 500     // … up to
 #define CODEXPRO_POST_MS 610000       // hard end of a call, 10 s after its lane gave it up
