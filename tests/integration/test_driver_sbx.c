@@ -2,6 +2,7 @@
 #include "controller/base/cleanup.h"
 #include "controller/base/memory.h"
 #include "reconcilers/drivers/sbx/sbx.h"
+#include "tests/support/sbx_client.h"
 #include "tests/support/sbx_rig.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,11 +303,11 @@ static char *pick_driver(const char *program)
 static void auto_takes_sbx_where_it_answers_and_says_why_it_does_not(void **state)
 {
     (void)state;
-    CLEANUP_FREE char *good = pick_driver(TEST_SOURCE_DIR "/tests/fakes/sbx"), *wrong = pick_driver("no-such-program");
+    CLEANUP_FREE char *good = pick_driver(sbx_client_program()), *wrong = pick_driver("no-such-program");
     assert_string_equal(good, "pass: sandboxes run on the driver 'sbx', because it answers: ");
     assert_non_null(strstr(wrong, "warn: sandboxes run on the driver 'bubblewrap', because sbx cannot be used"));
     sbx_rig_set(&bench, "", "{\"on\": \"ls\", \"do\": \"session-expired\"}");
-    CLEANUP_FREE char *signed_out = pick_driver(TEST_SOURCE_DIR "/tests/fakes/sbx");
+    CLEANUP_FREE char *signed_out = pick_driver(sbx_client_program());
     assert_non_null(strstr(signed_out, "warn: sandboxes run on the driver 'bubblewrap'"));
     assert_non_null(strstr(signed_out, "sign-in to Docker has expired"));
     assert_non_null(strstr(signed_out, "run: sbx login; or set CHAT2SHELL_DRIVER=bubblewrap"));

@@ -28,7 +28,7 @@ static void run_program(struct world *world, const struct server *stdio)
     CLEANUP_FREE char *dir = support_program_dir(), *guest = mem_format("CODEXPRO_STANDIN_GUEST=%s/chat2shell-guest", dir);
     CLEANUP_FREE char *home = mem_format("HOME=%s", world->home), *tmp = mem_format("TMPDIR=%s", world->home);
     CLEANUP_FREE char *faults = mem_format("CODEXPRO_STANDIN_FAULT_FILE=%s/faults", world->home), *port = mem_format("%d", world->port);
-    char *argv[] = {"python3", TEST_SOURCE_DIR "/tests/fakes/codexpro", "--root", world->root, "--allow-root", world->root, "--host",
+    char *argv[] = {TEST_SOURCE_DIR "/tests/fakes/codexpro", "--root", world->root, "--allow-root", world->root, "--host",
                     "127.0.0.1", "--port", port, "--bash", "full", "--write", "workspace", "--tool-mode", "standard", NULL};
     char *environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "CODEXPRO_HTTP_TOKEN=" TOKEN, guest, home, tmp, faults, NULL};
     posix_spawn_file_actions_t actions;
@@ -36,7 +36,7 @@ static void run_program(struct world *world, const struct server *stdio)
     posix_spawn_file_actions_adddup2(&actions, stdio->input_fd, 0);
     posix_spawn_file_actions_adddup2(&actions, stdio->output_fd, 1);
     posix_spawn_file_actions_adddup2(&actions, stdio->error_fd, 2);
-    assert_int_equal(posix_spawnp(&world->pid, "python3", &actions, NULL, argv, environment), 0);
+    assert_int_equal(posix_spawn(&world->pid, argv[0], &actions, NULL, argv, environment), 0);
     posix_spawn_file_actions_destroy(&actions);
 }
 

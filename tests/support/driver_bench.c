@@ -5,6 +5,7 @@
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
 #include "controller/spawn.h"
+#include "tests/support/sbx_client.h"
 #include <libgen.h>
 #include <poll.h>
 #include <pthread.h>
@@ -100,7 +101,7 @@ void bench_open_sbx(struct driver_bench *bench, const char *dir)
     assert_ok(spawner_start(&bench->spawner, &err));
     assert_ok(loop_start(bench->clock, &bench->loop, &err));
     struct driver_options options = {bench->clock, bench->loop, bench->spawner, programs, state, bench->dir, BENCH_INSTANCE,
-                                     TEST_SOURCE_DIR "/tests/fakes/sbx"};
+                                     sbx_client_program()};
     assert_ok(driver_sbx_new(&options, &bench->driver, &err));
 }
 

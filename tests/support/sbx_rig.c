@@ -4,12 +4,12 @@
 #include "controller/base/json.h"
 #include "controller/base/memory.h"
 #include "reconcilers/drivers/sbx/sbx.h"
+#include "tests/support/sbx_client.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #define SANDBOXES_DIR "home/.local/state/sandboxes"
-#define PROGRAM TEST_SOURCE_DIR "/tests/fakes/sbx"
 
 static void write_file(const struct driver_bench *bench, const char *name, const char *text)
 {
@@ -30,14 +30,14 @@ void sbx_rig_set(const struct driver_bench *bench, const char *settings, const c
 
 static void run_child(int write_fd, const char *const *args)
 {
-    const char *argv[16] = {PROGRAM};
+    const char *argv[16] = {sbx_client_program()};
     for (size_t i = 0; args[i] && i + 2 < ARRAY_LEN(argv); i++)
         argv[i + 1] = args[i];
     int null_fd = open("/dev/null", O_RDONLY);
     dup2(null_fd, STDIN_FILENO);
     dup2(write_fd, STDOUT_FILENO);
     dup2(write_fd, STDERR_FILENO);
-    execv(PROGRAM, (char *const *)argv);
+    execv(argv[0], (char *const *)argv);
     _exit(126);
 }
 
