@@ -59,8 +59,11 @@ static json_t *read_session(struct guest_rig *rig, int number, const char *wait)
 static void a_wait_for_the_end_says_what_was_printed_if_asked(void **state)
 {
     struct guest_rig *rig = *state;
-    json_decref(guest_rig_call(rig, "chat2shell/bash_start", start_params(1, "printf 12345; until [ -e go ]; do sleep 0.05; done; printf 678")));
-    json_t *params = json_pack("{s:s s:s s:i s:{s:s}}", "session_id", "s1", "wait", "exit", "wait_ms", 60000, "_meta", "progressToken", "t");
+    json_decref(
+        guest_rig_call(rig, "chat2shell/bash_start",
+                       start_params(1, "printf 12345; until [ -e go ]; do sleep 0.05; done; printf 678")));
+    json_t *params = json_pack("{s:s s:s s:i s:{s:s}}", "session_id", "s1", "wait", "exit", "wait_ms", 60000,
+                               "_meta", "progressToken", "t");
     int64_t id = guest_rig_send(rig, "chat2shell/bash_read", params);
     json_t *said = guest_rig_receive(rig);
     assert_string_equal(json_get_text(said, "method"), "notifications/progress");
@@ -107,12 +110,72 @@ static void assert_runs_to_its_end(struct guest_rig *rig, int number)
     assert_int_equal(json_get_int(snapshot, "exit_code", -1), 0);
 }
 
+// A killed process may be a zombie for a moment.
+static void assert_ends(pid_t pid)
+{
+    for (int i = 0; i < 3000; i++) {
+        CLEANUP_FREE char *path = mem_format("/proc/%d/stat", (int)pid);
+        CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(4096);
+        if (fs_read_file(path, &text, NULL) < 0 || strstr(buffer_text(&text), ") Z "))
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    }
+    fail_msg("process %d goes on", (int)pid);
+}
+
+static void assert_is_full(struct guest_rig *rig)
+{
+    assert_int_equal(guest_rig_call_code(rig, "chat2shell/bash_start", start_params(MANY * 2, "true")),
+                     GUEST_ERROR_LIMIT);
+}
+
+static int count_pids(struct guest_rig *rig)
+{
+    struct error err = ERROR_INIT;
+    CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(65536);
+    CLEANUP_FREE char *path = mem_format("%s/pids", rig->dir);
+    int lines = 0;
+    assert_ok(fs_read_file(path, &text, &err));
+    for (size_t i = 0; i < text.len; i++)
+        lines += text.data[i] == '\n';
+    return lines;
+}
+
+static void until_all_wrote_their_pid(struct guest_rig *rig, int count)
+{
+    for (int i = 0; i < 6000 && count_pids(rig) < count; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+}
+
+static void assert_is_reaped(pid_t pid)
+{
+    for (int i = 0; i < 6000 && kill(pid, 0) == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    assert_int_equal(kill(pid, 0), -1);
+}
+
+// From outside: nobody asks the guest about them.
+static void kill_all_that_wrote_their_pid(struct guest_rig *rig, int count)
+{
+    CLEANUP_FREE char *path = mem_format("%s/pids", rig->dir);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    int killed = 0, pid;
+    for (; fscanf(file, "%d", &pid) == 1; killed++)
+        assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(killed, count);
+    rewind(file);
+    while (fscanf(file, "%d", &pid) == 1)
+        assert_is_reaped(pid);
+    fclose(file);
+}
+
 static void a_thousand_sessions_leave_room_for_other_work_and_ended_ones_for_new_ones(void **state)
 {
     struct guest_rig *rig = *state;
     for (int i = 0; i < MANY; i++)
-        json_decref(
-            guest_rig_call(rig, "chat2shell/bash_start", start_params(i, "echo $$; exec sleep 1000")));
+        json_decref(guest_rig_call(rig, "chat2shell/bash_start",
+                                   start_params(i, "echo $$ >>pids; echo $$; exec sleep 1000")));
     assert_other_work_goes_on(rig);
     for (int i = 0; i < MANY; i += 111) {
         CLEANUP_JSON json_t *snapshot = read_session(rig, i, "output");
@@ -126,10 +189,16 @@ static void a_thousand_sessions_leave_room_for_other_work_and_ended_ones_for_new
     for (int i = MANY; i < ENDED_MAX; i++) // those that have ended make room for new ones
         assert_runs_to_its_end(rig, i);
     for (int i = ENDED_MAX; i < ENDED_MAX + GUEST_MAX_BASH_SESSIONS - MANY; i++)
-        json_decref(guest_rig_call(rig, "chat2shell/bash_start", start_params(i, "exec sleep 1000")));
-    assert_int_equal(guest_rig_call_code(rig, "chat2shell/bash_start", start_params(MANY * 2, "true")),
-                     GUEST_ERROR_LIMIT);
+        json_decref(
+            guest_rig_call(rig, "chat2shell/bash_start", start_params(i, "echo $$ >>pids; exec sleep 1000")));
+    assert_is_full(rig);
     assert_other_work_goes_on(rig);
+    until_all_wrote_their_pid(rig, GUEST_MAX_BASH_SESSIONS);
+    kill_all_that_wrote_their_pid(rig, GUEST_MAX_BASH_SESSIONS);
+    for (int i = ENDED_MAX * 2; i < ENDED_MAX * 2 + 50; i++) // and those that nobody read when they ended
+        json_decref(guest_rig_call(rig, "chat2shell/bash_start", start_params(i, "true")));
+    CLEANUP_JSON json_t *last = read_session(rig, ENDED_MAX * 2 + 49, "exit");
+    assert_int_equal(json_get_int(last, "exit_code", -1), 0);
 }
 
 static void with_few_descriptors_sessions_are_refused_before_files_are(void **state)
@@ -147,33 +216,6 @@ static void with_few_descriptors_sessions_are_refused_before_files_are(void **st
     assert_other_work_goes_on(rig);
     json_decref(guest_rig_call(rig, "chat2shell/bash_stop", json_pack("{s:s}", "session_id", "s0")));
     json_decref(guest_rig_call(rig, "chat2shell/bash_start", start_params(FEW_DESCRIPTORS, "true")));
-}
-
-static void sessions_that_have_ended_make_room_for_new_ones(void **state)
-{
-    struct guest_rig *rig = *state;
-    for (int i = 0; i < GUEST_MAX_BASH_SESSIONS + 50; i++) {
-        json_decref(guest_rig_call(rig, "chat2shell/bash_start", start_params(i, "true")));
-        if (i % 50 == 0) {
-            CLEANUP_JSON json_t *snapshot = read_session(rig, i, "exit");
-            assert_int_equal(json_get_int(snapshot, "exit_code", -1), 0);
-        }
-    }
-    CLEANUP_JSON json_t *last = read_session(rig, GUEST_MAX_BASH_SESSIONS + 49, "exit");
-    assert_int_equal(json_get_int(last, "exit_code", -1), 0);
-}
-
-// A killed process may be a zombie for a moment.
-static void assert_ends(pid_t pid)
-{
-    for (int i = 0; i < 3000; i++) {
-        CLEANUP_FREE char *path = mem_format("/proc/%d/stat", (int)pid);
-        CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(4096);
-        if (fs_read_file(path, &text, NULL) < 0 || strstr(buffer_text(&text), ") Z "))
-            return;
-        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
-    }
-    fail_msg("process %d goes on", (int)pid);
 }
 
 static void stopping_ends_the_whole_process_group(void **state)
@@ -208,10 +250,10 @@ static void who_waits_uses_no_processor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_thousand_sessions_leave_room_for_other_work_and_ended_ones_for_new_ones, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_thousand_sessions_leave_room_for_other_work_and_ended_ones_for_new_ones, start, stop),
         cmocka_unit_test_setup_teardown(with_few_descriptors_sessions_are_refused_before_files_are,
                                         start_with_few_descriptors, stop),
-        cmocka_unit_test_setup_teardown(sessions_that_have_ended_make_room_for_new_ones, start, stop),
         cmocka_unit_test_setup_teardown(a_wait_for_the_end_says_what_was_printed_if_asked, start, stop),
         cmocka_unit_test_setup_teardown(stopping_ends_the_whole_process_group, start, stop),
         cmocka_unit_test_setup_teardown(who_waits_uses_no_processor, start, stop),
