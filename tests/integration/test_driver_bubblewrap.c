@@ -257,7 +257,7 @@ static void the_end_of_the_tool_server_is_reported(void **state)
     struct bench_session session = start(root);
     char reason[512];
     bench_shell(&session, "kill -9 $(pgrep -o chat2shell-gues || echo 2)", output, sizeof(output));
-    assert_true(bench_wait_died(&bench, 5000, reason, sizeof(reason)));
+    assert_true(bench_wait_died(&bench, SUPPORT_PATIENCE_MS, reason, sizeof(reason)));
     assert_non_null(strstr(reason, "ended"));
     stop(&session);
 }
@@ -286,9 +286,15 @@ static void killing_the_shim_ends_the_sandbox_and_is_reported(void **state)
     pid_t shim = find_child("chat2shell-shim");
     assert_true(shim > 0);
     kill(shim, SIGKILL);
-    assert_true(bench_wait_died(&bench, 5000, reason, sizeof(reason)));
+    assert_true(bench_wait_died(&bench, SUPPORT_PATIENCE_MS, reason, sizeof(reason)));
     assert_int_equal(read(session.session.output_fd, &byte, 1), 0); // nobody inside holds the stream any more
     stop(&session);
+}
+
+static bool is_refused_by_the_proxy(struct bench_session *session)
+{
+    bench_shell(session, "curl -s -o /dev/null -w '%{http_code}' http://openrouter.ai/", output, sizeof(output));
+    return strstr(output, "403") != NULL;
 }
 
 static void a_killed_egress_process_is_replaced_and_ports_come_back(void **state)
@@ -302,10 +308,9 @@ static void a_killed_egress_process_is_replaced_and_ports_come_back(void **state
     pid_t egress = find_child("chat2shell-egre");
     assert_true(egress > 0);
     kill(egress, SIGKILL);
-    sleep(1);
-    assert_shell(&session, "curl -s -o /dev/null -w '%{http_code}' http://openrouter.ai/", "403");
-    int fd = connect_to(host_port);
-    assert_true(fd >= 0);
+    assert_true(support_await(100, is_refused_by_the_proxy(&session)));
+    int fd;
+    assert_true(support_await(10, (fd = connect_to(host_port)) >= 0));
     close(fd);
     stop(&session);
 }
@@ -324,11 +329,8 @@ static size_t count_descriptors(void)
 // Something may be on its way still: a pipe of a process that starts, a descriptor of one that is reaped.
 static void assert_descriptors(size_t expected)
 {
-    size_t count = count_descriptors();
-    for (int i = 0; i < 500 && count != expected; i++) {
-        usleep(10000);
-        count = count_descriptors();
-    }
+    size_t count;
+    support_await(10, (count = count_descriptors()) == expected);
     assert_int_equal(count, expected);
 }
 
@@ -386,7 +388,7 @@ static void the_end_of_shim_and_egress_is_seen_although_no_descriptor_was_free_t
     kill(shim, SIGKILL);
     assert_false(bench_wait_died(&bench, 500, reason, sizeof(reason)));
     set_descriptor_limit(limits.rlim_cur);
-    assert_true(bench_wait_died(&bench, 5000, reason, sizeof(reason)));
+    assert_true(bench_wait_died(&bench, SUPPORT_PATIENCE_MS, reason, sizeof(reason)));
     stop(&session);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); // and all were reaped
 }

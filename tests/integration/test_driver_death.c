@@ -91,7 +91,7 @@ static void the_death_of_the_daemon_ends_its_sandboxes(void **state)
     assert_int_equal(count_processes(pattern) >= 1 ? 1 : 0, 1);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    assert_true(end_within(pattern, 5000));
+    assert_true(end_within(pattern, SUPPORT_PATIENCE_MS));
     remove_after_restart(dir);
 }
 
@@ -105,7 +105,7 @@ static void daemon_and_shim_killed_together_leave_nothing_that_runs(void **state
     CLEANUP_FREE char *command = mem_format("pkill -KILL -P %d -x chat2shell-shim; kill -KILL %d", pid, pid);
     assert_int_equal(system(command), 0);
     waitpid(pid, NULL, 0);
-    assert_true(end_within(pattern, 5000));
+    assert_true(end_within(pattern, SUPPORT_PATIENCE_MS));
     remove_after_restart(dir);
 }
 

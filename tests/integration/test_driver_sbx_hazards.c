@@ -149,6 +149,7 @@ static void a_name_that_is_taken_is_told_as_such(void **state)
 static void a_create_that_hangs_ends_and_what_comes_later_is_removed(void **state)
 {
     (void)state;
+    sbx_of(bench.driver)->deadlines.create_call_ms = 3000;
     expect_failure("\"create_delay_ms\": 3300, \"killed_create\": \"finish\"", "", ERROR_TIMEOUT, "did not answer within");
 }
 
@@ -176,6 +177,7 @@ static void an_expired_sign_in_names_the_command(void **state)
 static void a_sign_in_that_waits_for_somebody_is_not_waited_for(void **state)
 {
     (void)state;
+    sbx_of(bench.driver)->deadlines.create_call_ms = 3000;
     expect_failure("", "{\"on\": \"create\", \"do\": \"session-expired\", \"wait\": true}", ERROR_UNAVAILABLE, "sign");
 }
 
@@ -230,9 +232,7 @@ static void begin_create(struct background *it, const char *name)
 }
 static void wait_for_call(const char *words)
 {
-    for (int i = 0; i < 2000 && sbx_rig_count_calls(&bench, words) == 0; i++)
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    assert_true(sbx_rig_count_calls(&bench, words) > 0);
+    assert_true(support_await(5, sbx_rig_count_calls(&bench, words) > 0));
 }
 
 static void a_removal_ends_a_create_that_hangs(void **state)
@@ -252,7 +252,7 @@ static void a_list_that_hangs_delays_no_other_sandbox(void **state)
 {
     (void)state;
     struct background hung;
-    sbx_of(bench.driver)->deadlines.call_ms = 12000; // the other create fits into it on a busy machine, too
+    sbx_of(bench.driver)->deadlines.call_ms = 30000; // the other create fits into it on a busy machine, too
     sbx_rig_set(&bench, "", "{\"on\": \"ls\", \"do\": \"hang\"}");
     begin_create(&hung, NAME);
     wait_for_call("ls");
@@ -268,7 +268,6 @@ static void thirty_creates_at_once_all_succeed(void **state)
 {
     (void)state;
     static struct background all[30];
-    sbx_of(bench.driver)->deadlines = sbx_default_deadlines;
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         CLEANUP_FREE char *name = mem_format(BENCH_PREFIX "%026zu-1", i);
         begin_create(&all[i], name);
@@ -379,7 +378,7 @@ static bool ends(int fd)
 {
     struct pollfd at = {.fd = fd, .events = POLLIN};
     char byte;
-    return poll(&at, 1, 30000) == 1 && read(fd, &byte, 1) == 0;
+    return poll(&at, 1, SUPPORT_PATIENCE_MS) == 1 && read(fd, &byte, 1) == 0;
 }
 
 static void a_client_that_is_killed_ends_the_session_and_what_it_left_inside(void **state)
@@ -389,10 +388,7 @@ static void a_client_that_is_killed_ends_the_session_and_what_it_left_inside(voi
     assert_int_equal(kill(sbx_rig_client_pid(&bench, "exec -i"), SIGKILL), 0);
     assert_true(ends(session.session.output_fd));
     const char *const look[] = {"exec", NAME, "sh", "-c", "kill -0 $(cat /tmp/.chat2shell-session)", NULL};
-    int status = 0;
-    for (int i = 0; i < 500 && (status = sbx_rig_run(&bench, NULL, 0, look)) == 0; i++)
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    assert_int_not_equal(status, 0);
+    assert_true(support_await(20, sbx_rig_run(&bench, NULL, 0, look) != 0));
     bench_session_close(&session);
     remove_well(NAME);
 }

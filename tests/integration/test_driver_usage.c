@@ -63,7 +63,7 @@ static void grows_as_it_should(struct rig *rig)
     shell(rig, BURN);
     shell(rig, HOLD);
     struct driver_usage after = look(rig);
-    for (int i = 0; i < 600 && (after.processes != before.processes + 2 || after.memory_bytes < before.memory_bytes + 25000000); i++) {
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 50 && (after.processes != before.processes + 2 || after.memory_bytes < before.memory_bytes + 25000000); i++) {
         usleep(50000);
         after = look(rig);
     }

@@ -45,6 +45,12 @@ static struct egress_process *process_of(void **state)
     return *state;
 }
 
+static bool is_answered(struct egress_process *process, const char *request, const char *status)
+{
+    CLEANUP_FREE char *answer = world_talk(process->proxy_port, request);
+    return strncmp(answer, "HTTP/1.1 ", 9) == 0 && strncmp(answer + 9, status, strlen(status)) == 0;
+}
+
 static void assert_answer(struct egress_process *process, const char *request, const char *status, const char *piece)
 {
     CLEANUP_FREE char *answer = world_talk(process->proxy_port, request);
@@ -387,8 +393,7 @@ static void beyond_the_limit_a_connection_is_told_so(void **state)
     assert_answer(process, GET("http://origin.example/hello"), "503", "too many connections");
     for (size_t i = 0; i < EGRESS_MAX_CONNECTIONS; i++)
         close(fds[i]);
-    usleep(100000);
-    assert_answer(process, GET("http://origin.example/hello"), "200", NULL);
+    assert_true(support_await(20, is_answered(process, GET("http://origin.example/hello"), "200")));
 }
 
 static void status_line(pid_t pid, const char *key, char *value, size_t size)
@@ -454,8 +459,7 @@ static void its_end_is_clean_and_leaves_no_process(void **state)
     working = egress_working_pid(&process);
     kill(process.pid, SIGKILL);
     assert_int_equal(egress_stop(&process), 256 + SIGKILL);
-    for (int i = 0; i < 100 && kill(working, 0) == 0; i++)
-        usleep(20000); // its new parent reaps it
+    support_await(20, kill(working, 0) != 0); // its new parent reaps it
     CLEANUP_FREE char *path = mem_format("/proc/%d/exe", working);
     assert_int_not_equal(access(path, F_OK), 0);
 }

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SOON_MS 20000
+#define SOON_MS SUPPORT_PATIENCE_MS
 
 // A git that never ends, and a child of its that does not either. Their pids are in the file "pids" beside it.
 static char *make_programs(void)

@@ -141,12 +141,8 @@ static void the_end_hangs_up_and_leaves_neither_processes_nor_descriptors(void *
     assert_int_equal(sscanf(strstr(buffer_text(&screen), "pids"), "pids %ld %ld", &shell, &child), 2);
     end(rig, "t");
     assert_int_equal(guest_rig_call_code(rig, "chat2shell/exec_read", json_pack("{s:s}", "exec_id", "t")), GUEST_ERROR_UNKNOWN_SESSION);
-    for (int i = 0; i < 6000 && (is_alive(shell) || is_alive(child)); i++)
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    assert_false(is_alive(shell) || is_alive(child));
-    for (int i = 0; i < 6000 && count_fds(rig->pid) != before; i++) // the guest hears of its end in its own time
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    assert_int_equal(count_fds(rig->pid), before);
+    assert_true(support_await(10, !is_alive(shell) && !is_alive(child)));
+    assert_true(support_await(10, count_fds(rig->pid) == before)); // the guest hears of its end in its own time
 }
 
 int main(void)

@@ -113,7 +113,7 @@ static void assert_runs_to_its_end(struct guest_rig *rig, int number)
 // A killed process may be a zombie for a moment.
 static void assert_ends(pid_t pid)
 {
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 10; i++) {
         CLEANUP_FREE char *path = mem_format("/proc/%d/stat", (int)pid);
         CLEANUP(buffer_free) struct buffer text = BUFFER_INIT(4096);
         if (fs_read_file(path, &text, NULL) < 0 || strstr(buffer_text(&text), ") Z "))

@@ -3,6 +3,7 @@
 #include "controller/base/memory.h"
 #include "tests/support/http_bench.h"
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,18 @@ static void pass_ms(int ms)
 static void pass_until(bool (*is_true)(void))
 {
     for (int i = 0; !is_true(); i++) {
-        if (i > 4000)
+        if (i > SUPPORT_PATIENCE_MS / 5)
             fail_msg("it did not happen in time");
         clock_advance(bench_clock(), 5000);
         usleep(5000);
     }
+}
+
+// Likewise until something comes: an answer, or the end.
+static void pass_until_heard(int fd)
+{
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 20 && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 20) == 0; i++)
+        clock_advance(bench_clock(), 5000);
 }
 
 static bool is_given_up(void)
@@ -58,6 +66,7 @@ static bool is_one_there(void)
 static void expect_cut_with_408(int fd, const char *why)
 {
     struct http_answer answer;
+    pass_until_heard(fd);
     http_client_read(fd, &answer, BENCH_SOON_MS);
     assert_int_equal(answer.status, 408);
     assert_non_null(strstr(answer.body, why));
@@ -105,7 +114,7 @@ static void a_kept_connection_may_be_idle_for_longer_and_is_closed_without_a_wor
     usleep(50000); // the library has completed it
     pass_ms(HTTP_IDLE_MS - 10000);
     assert_false(http_client_is_closed(fd, 100));
-    pass_ms(20000);
+    pass_until_heard(fd);
     http_client_read(fd, &answer, BENCH_SOON_MS);
     assert_int_equal(answer.status, 0);
     http_answer_clear(&answer);
@@ -139,7 +148,7 @@ static void whoever_asks_for_leave_to_send_and_sends_nothing_is_ended(void **sta
     assert_int_equal(answer.status, 100);
     http_answer_clear(&answer);
     bench_check_served();
-    pass_ms(HTTP_UPLOAD_MS + 10000);
+    pass_until_heard(fd);
     http_reader_next(reader, &answer);
     assert_int_equal(answer.status, 408);
     http_answer_clear(&answer);

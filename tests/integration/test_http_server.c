@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SOON_MS 5000
+#define SOON_MS SUPPORT_PATIENCE_MS
 
 // The handler under test: what it does is told by the path.
 static struct fixture {
@@ -354,7 +354,7 @@ static void check_large(size_t size, int status)
     http_client_send_text(fd, head);
     send_body(fd, size);
     struct http_answer answer;
-    http_client_read(fd, &answer, 20000);
+    http_client_read(fd, &answer, SUPPORT_PATIENCE_MS);
     assert_int_equal(answer.status, status);
     http_answer_clear(&answer);
     free(head);
@@ -407,7 +407,7 @@ static void a_client_that_drips_its_body_is_cut_off(void **state)
     int fd = http_client_connect(fixture.port);
     http_client_send_text(fd, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
     // A byte every ten seconds; the server may be late to begin with.
-    for (int i = 0; i < 100 && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 20) == 0; i++) {
+    for (int i = 0; i < SOON_MS / 20 && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 20) == 0; i++) {
         http_client_send_text(fd, "x");
         clock_advance(fixture.clock, 10000);
     }
@@ -545,7 +545,7 @@ static void a_drained_stream_says_that_it_takes_more(void **state)
     while (http_stream_write(fixture.stream, piece, 32 * 1024) == 0)
         ;
     char *sink = mem_alloc(1024 * 1024);
-    for (int i = 0; i < 200 && !fixture.writable; i++)
+    for (int i = 0; i < SOON_MS / 5 && !fixture.writable; i++)
         if (recv(fd, sink, 1024 * 1024, MSG_DONTWAIT) < 0)
             usleep(5000);
     wait_until(is_writable);

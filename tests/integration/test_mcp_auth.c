@@ -269,7 +269,7 @@ static void a_token_ends_by_expiry_and_by_revocation_on_open_connections_too(voi
     int fd = http_client_connect(f.port);
     struct http_answer answer;
     http_client_send_text(fd, text);
-    http_client_read(fd, &answer, 5000);
+    http_client_read(fd, &answer, SUPPORT_PATIENCE_MS);
     assert_int_equal(answer.status, 200);
     http_answer_clear(&answer);
     assert_token(token, 200);
@@ -277,7 +277,7 @@ static void a_token_ends_by_expiry_and_by_revocation_on_open_connections_too(voi
     assert_token(token, 401);
     token_set_remove(auth_tokens(f.world.auth), "long");
     http_client_send_text(fd, text); // the same connection
-    http_client_read(fd, &answer, 5000);
+    http_client_read(fd, &answer, SUPPORT_PATIENCE_MS);
     assert_int_equal(answer.status, 401);
     http_answer_clear(&answer);
     close(fd);
@@ -297,7 +297,7 @@ static void a_token_that_is_revoked_while_a_body_comes_in_does_nothing(void **st
     token_set_remove(auth_tokens(f.world.auth), "laptop");
     http_client_send(fd, text + head_len, strlen(PING));
     struct http_answer answer;
-    http_client_read(fd, &answer, 5000);
+    http_client_read(fd, &answer, SUPPORT_PATIENCE_MS);
     CLEANUP_FREE char *challenge = http_answer_header(&answer, "WWW-Authenticate");
     assert_int_equal(answer.status, 401);
     assert_string_equal(challenge, "Bearer error=\"invalid_token\"");
@@ -365,7 +365,7 @@ static void wait_for_status(const char *token, int status)
 {
     CLEANUP_FREE char *authorization = bearer(token);
     int seen = 0;
-    for (int i = 0; i < 500 && seen != status; i++) {
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 10 && seen != status; i++) {
         struct http_answer answer = ask(authorization, PING);
         seen = answer.status;
         http_answer_clear(&answer);
@@ -520,7 +520,7 @@ static void answer_keys(int fd)
     char request[4096], buffer[256];
     ssize_t n = read(fd, request, sizeof(request)); // a GET comes in one piece here
     atomic_fetch_add(&site.hits, 1);
-    for (int i = 0; n > 0 && i < 2000 && atomic_load(&site.is_silent) && !atomic_load(&site.is_stopping); i++)
+    for (int i = 0; n > 0 && i < SUPPORT_PATIENCE_MS / 10 && atomic_load(&site.is_silent) && !atomic_load(&site.is_stopping); i++)
         poll(NULL, 0, 10);
     pthread_mutex_lock(&site.lock);
     int len = snprintf(buffer, sizeof(buffer), "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nLocation: http://127.0.0.1:1/\r\nConnection: close\r\n\r\n",

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define OTHERS 10
-#define SOON_MS 20000
+#define SOON_MS SUPPORT_PATIENCE_MS
 
 static struct {
     struct rig *rig;
@@ -81,7 +81,7 @@ static void look_at_line(void *arg)
 static void wait_for_line(size_t count)
 {
     size_t waiting = 0;
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 5; i++) {
         loop_call(f.rig->loop, look_at_line, &waiting);
         if (waiting == count)
             return;

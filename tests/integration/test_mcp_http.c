@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SOON_MS 5000
+#define SOON_MS SUPPORT_PATIENCE_MS
 #define LIST "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\"}"
 #define PING "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}"
 

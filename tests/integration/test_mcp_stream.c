@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SOON_MS 20000
+#define SOON_MS SUPPORT_PATIENCE_MS
 #define SANDBOX "sbx_aaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define BOTH "Accept: application/json, text/event-stream\r\n"
 #define JSON_ONLY "Accept: application/json\r\n"

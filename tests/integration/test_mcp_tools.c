@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SOON_MS 10000
+#define SOON_MS SUPPORT_PATIENCE_MS
 #define ACTOR (&(struct store_actor){.principal = "mcp", .manager = "test"})
 
 static struct {

@@ -96,7 +96,7 @@ static void first_applies_at_once_make_one_object_that_all_of_them_own(void **st
         }
         for (int i = 0; i < RACERS; i++) {
             struct http_answer answer;
-            http_client_read(fds[i], &answer, 20000);
+            http_client_read(fds[i], &answer, SUPPORT_PATIENCE_MS);
             if (answer.status != 200 && answer.status != 201)
                 fail_msg("an apply was answered %d: %s", answer.status, answer.body);
             made += answer.status == 201;
@@ -281,7 +281,7 @@ static int ask_to_delete(const struct stage *stage, const struct subject *subjec
     int fd = socket_connect_path(socket, SOCK_STREAM, SUPPORT_PATIENCE_MS, &err);
     assert_ok(fd);
     http_client_send_text(fd, text);
-    http_client_read(fd, &answer, 20000);
+    http_client_read(fd, &answer, SUPPORT_PATIENCE_MS);
     close(fd);
     int status = answer.status;
     http_answer_clear(&answer);

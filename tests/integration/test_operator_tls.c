@@ -17,7 +17,7 @@
 
 #define KUBECONFIG "/chat2shell/v1/kubeconfig"
 #define JSON "Content-Type: application/json\r\n"
-#define WAIT_MS 20000
+#define WAIT_MS SUPPORT_PATIENCE_MS
 #define SWEEP_MS 5000
 #define DAY_MS (24 * 3600 * 1000LL)
 
@@ -117,7 +117,7 @@ static bool has_watches(const struct operator_rig *rig, int count)
 static void wait_for_watches(const struct operator_rig *rig, int count)
 {
     for (int i = 0; !has_watches(rig, count); i++) {
-        assert_true(i < 2000);
+        assert_true(i < SUPPORT_PATIENCE_MS / 10);
         usleep(10000);
     }
 }
@@ -323,7 +323,7 @@ static void a_reader_that_takes_nothing_is_ended_and_others_go_on(void **state)
         json_decref(operator_rig_call(rig, "POST", OPERATOR_KINDS "/workspaces", JSON, body, 201));
     }
     for (int i = 0; !has_watches(rig, 0); i++) {
-        assert_true(i < 4000);
+        assert_true(i < SUPPORT_PATIENCE_MS / 5);
         clock_advance(rig->fixture->world.clock, SWEEP_MS);
         usleep(5000);
     }

@@ -162,7 +162,7 @@ static void without_initial_events_only_changes_come(void **state)
         WORKSPACES
         "?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
         "");
-    for (int i = 0; i < 400; i++) { // until the watch has begun
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 50; i++) { // until the watch has begun
         char labels[32];
         snprintf(labels, sizeof(labels), "{\"n\": \"%d\"}", i);
         operator_rig_label(rig, "w1", labels);

@@ -74,7 +74,7 @@ static void wait_for(struct said *said)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 60;
+    until.tv_sec += SUPPORT_PATIENCE_MS / 1000;
     pthread_mutex_lock(&mutex);
     while (!said->is_there)
         if (pthread_cond_timedwait(&cond, &mutex, &until) != 0)
@@ -159,7 +159,7 @@ static int teardown(void **state)
     struct world *world = *state;
     lanes_free(world->lanes); // end-of-file ends the guest
     struct pollfd end = {.fd = world->pidfd, .events = POLLIN};
-    assert_int_equal(poll(&end, 1, 10000), 1);
+    assert_int_equal(poll(&end, 1, SUPPORT_PATIENCE_MS), 1);
     siginfo_t info;
     waitid(P_PIDFD, (id_t)world->pidfd, &info, WEXITED);
     close(world->pidfd);

@@ -76,11 +76,7 @@ static void at_expiry_a_clones_branches_are_bundled_first(void **state)
     CLEANUP_RECORD struct record *sandbox = clone_running(fx);
     GIT(sandbox->status.sandbox.workspace_root, "commit", "-q", "--allow-empty", "-m", "work");
     clock_advance(fx->world.clock, SANDBOX_IDLE_MS + 60 * 1000);
-    for (int i = 0; i < 500 && strcmp(world_word(fx, sandbox->meta.uid), "destroyed") != 0; i++) {
-        world_settle(fx);
-        nanosleep(&(struct timespec){0, 10000000}, NULL);
-    }
-    assert_string_equal(world_word(fx, sandbox->meta.uid), "destroyed");
+    world_settle_until(fx, sandbox->meta.uid, "destroyed");
     CLEANUP_FREE char *dir = mem_format("%s/bundles", fx->config.data_root);
     CLEANUP_FREE char *bundle = only_file_in(dir);
     assert_non_null(bundle);

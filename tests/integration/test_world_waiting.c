@@ -7,7 +7,7 @@
 
 #define COUNT 16
 #define SLOTS 8 // creates at once
-#define STANDSTILL_MS 60000
+#define STANDSTILL_MS SUPPORT_PATIENCE_MS
 
 static struct world_fixture *open_world(void)
 {

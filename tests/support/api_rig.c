@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAIT_MS 20000
+#define WAIT_MS SUPPORT_PATIENCE_MS
 
 int api_rig_setup(void **state)
 {

@@ -284,7 +284,7 @@ static bool read_line(int fd, char *line, size_t size)
     size_t len = 0;
     while (len + 1 < size) {
         struct pollfd at = {.fd = fd, .events = POLLIN};
-        if (poll(&at, 1, 30000) != 1 || read(fd, line + len, 1) != 1)
+        if (poll(&at, 1, SUPPORT_PATIENCE_MS) != 1 || read(fd, line + len, 1) != 1)
             return false;
         if (line[len++] == '\n') {
             line[len] = '\0';

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 60000
+#define PATIENCE_MS SUPPORT_PATIENCE_MS
 
 char *guest_rig_program(void)
 {
@@ -93,7 +93,7 @@ static void read_more(struct guest_rig *rig)
 {
     struct pollfd item = {.fd = rig->out, .events = POLLIN};
     if (poll(&item, 1, PATIENCE_MS) <= 0)
-        fail_msg("no answer within a minute");
+        fail_msg("no answer in time");
     rig->input = mem_realloc(rig->input, rig->input_len + 65536);
     ssize_t n = read(rig->out, rig->input + rig->input_len, 65536);
     if (n <= 0)

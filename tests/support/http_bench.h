@@ -8,7 +8,7 @@
 #include "tests/support/http_client.h"
 #include "tests/support/support.h"
 
-#define BENCH_SOON_MS 10000
+#define BENCH_SOON_MS SUPPORT_PATIENCE_MS
 #define BENCH_BIG_BYTES (4 * 1024 * 1024)
 
 int http_bench_set_up(void **state);            // on real time

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define WAIT_MS 20000
+#define WAIT_MS SUPPORT_PATIENCE_MS
 
 void http_answer_clear(struct http_answer *answer)
 {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 60 // sanitizers on a busy machine
+#define PATIENCE_S (SUPPORT_PATIENCE_MS / 1000)
 
 static pthread_mutex_t heard_mutex = PTHREAD_MUTEX_INITIALIZER; // guards every struct heard
 static pthread_cond_t heard_cond = PTHREAD_COND_INITIALIZER;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define WAIT_MS 20000
+#define WAIT_MS SUPPORT_PATIENCE_MS
 #define JSON_TYPE "Content-Type: application/json\r\n"
 #define MERGE_TYPE "Content-Type: application/merge-patch+json\r\n"
 

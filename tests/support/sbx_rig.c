@@ -106,8 +106,8 @@ int sbx_rig_client_pid(const struct driver_bench *bench, const char *words)
 
 void sbx_rig_hurry(struct driver_bench *bench)
 {
-    sbx_of(bench->driver)->deadlines = (struct sbx_deadlines){
-        .create_ms = 20000, .create_call_ms = 3000, .remove_call_ms = 3000, .call_ms = 3000, .session_ms = 10000, .second_look_ms = 500};
+    sbx_of(bench->driver)->deadlines = (struct sbx_deadlines){.create_ms = SUPPORT_PATIENCE_MS, .create_call_ms = SUPPORT_PATIENCE_MS,
+        .remove_call_ms = SUPPORT_PATIENCE_MS, .call_ms = SUPPORT_PATIENCE_MS, .session_ms = SUPPORT_PATIENCE_MS, .second_look_ms = 500};
 }
 
 bool sbx_rig_has(const struct driver_bench *bench, const char *name)

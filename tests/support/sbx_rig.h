@@ -10,7 +10,7 @@ size_t sbx_rig_count_calls(const struct driver_bench *bench, const char *words);
 bool sbx_rig_has(const struct driver_bench *bench, const char *name); // does `ls` list it?
 void sbx_rig_init(const struct driver_bench *bench); // what the operator does once: the network policy
 void sbx_rig_stop(const struct driver_bench *bench); // its daemon, with all that it started
-// Short deadlines for the driver's calls: before its first one.
+// Ample deadlines for the driver's calls, and short pauses between its looks: before its first one.
 void sbx_rig_hurry(struct driver_bench *bench);
 // The client of the newest call whose argv begins with these words; 0 if there is none.
 int sbx_rig_client_pid(const struct driver_bench *bench, const char *words);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PATIENCE_S 60
+#define PATIENCE_S (SUPPORT_PATIENCE_MS / 1000)
 #define OUTPUT_MAX (256 * 1024 * 1024)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // guards every struct shell_heard

@@ -1,8 +1,10 @@
 #include "tests/support/support.h"
 #include "controller/base/fs.h"
 #include "controller/base/memory.h"
+#include "controller/base/time.h"
 #include <libgen.h>
 #include <stdlib.h>
+#include <time.h>
 
 char *support_make_dir(void)
 {
@@ -19,6 +21,16 @@ void support_remove_dir(char *path)
     if (fs_remove_tree(AT_FDCWD, path, &err) < 0)
         print_error("%s: %s\n", path, err.message);
     free(path);
+}
+
+int64_t support_now_ms(void)
+{
+    return boot_time_now().ms;
+}
+
+void support_pause(int ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
 }
 
 char *support_program_dir(void)

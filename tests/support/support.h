@@ -10,6 +10,18 @@
 
 // How long a test waits for what must come, in milliseconds. Only a guard against hanging: a busy machine is slow.
 #define SUPPORT_PATIENCE_MS 120000
+// Waits until the condition holds, and whether it came; it is looked at every pause_ms. What must come is asserted:
+// assert_true(support_await(5, count == 3)).
+#define support_await(pause_ms, condition)                                                                                     \
+    ({                                                                                                       \
+        bool await_has_come = false;                                                                         \
+        int64_t await_end_ms = support_now_ms() + SUPPORT_PATIENCE_MS;                                       \
+        while (!(await_has_come = (condition)) && support_now_ms() < await_end_ms)                           \
+            support_pause(pause_ms);                                                                         \
+        await_has_come;                                                                                      \
+    })
+int64_t support_now_ms(void);
+void support_pause(int ms);
 
 // A fresh private directory under $TMPDIR; the path is owned by the caller.
 char *support_make_dir(void);

@@ -23,7 +23,7 @@ static void start_parts(struct world_fixture *fixture)
 static void stop_parts(struct world_fixture *fixture)
 {
     struct world *world = &fixture->world;
-    assert_true(manager_stop(world->manager, 20000));
+    assert_true(manager_stop(world->manager, SUPPORT_PATIENCE_MS));
     lanes_free(world->lanes);
     reconcilers_stop_workers(world);
     store_close(world->store);
@@ -110,7 +110,8 @@ int world_teardown(void **state)
 // Real processes answer in real time: settled is when nothing moves and nothing is under way but what hangs by injection.
 void world_settle(struct world_fixture *fixture)
 {
-    for (int quiet = 0, rounds = 0; rounds < 15000; rounds++) {
+    int64_t end_ms = support_now_ms() + SUPPORT_PATIENCE_MS;
+    for (int quiet = 0; support_now_ms() < end_ms;) {
         int64_t before = store_revision(fixture->world.store);
         int steps = manager_run_until_idle(fixture->world.manager, 10000);
         bool is_quiet = steps == 0 && store_revision(fixture->world.store) == before &&
@@ -118,20 +119,15 @@ void world_settle(struct world_fixture *fixture)
         quiet = is_quiet ? quiet + 1 : 0;
         if (quiet >= 3)
             return;
-        nanosleep(&(struct timespec){0, 2000000}, NULL);
+        support_pause(2);
     }
     fail_msg("the world does not settle");
 }
 
 void world_settle_until(struct world_fixture *fixture, const char *uid, const char *word)
 {
-    for (int rounds = 0; rounds < 1000; rounds++) {
-        world_settle(fixture);
-        if (strcmp(world_word(fixture, uid), word) == 0)
-            return;
-        nanosleep(&(struct timespec){0, 10000000}, NULL);
-    }
-    assert_string_equal(world_word(fixture, uid), word);
+    if (!support_await(10, (world_settle(fixture), strcmp(world_word(fixture, uid), word) == 0)))
+        assert_string_equal(world_word(fixture, uid), word);
 }
 
 void world_advance(struct world_fixture *fixture, int64_t ms)
@@ -170,7 +166,7 @@ static int wait_for(struct answer *answer, struct record **ret, json_t **ret_jso
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 20;
+    until.tv_sec += SUPPORT_PATIENCE_MS / 1000;
     pthread_mutex_lock(&answer->lock);
     while (!answer->is_done)
         if (pthread_cond_timedwait(&answer->changed, &answer->lock, &until) != 0)

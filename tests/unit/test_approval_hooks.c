@@ -102,7 +102,7 @@ static void run(struct bench *bench, const char *script, int timeout_ms, struct 
 static void check(struct bench *bench, const char *script, enum hook_word word, const char *reason)
 {
     CLEANUP(hook_verdict_clear) struct hook_verdict verdict = {0};
-    run(bench, script, 60000, &verdict);
+    run(bench, script, SUPPORT_PATIENCE_MS, &verdict);
     if (verdict.word != word || (reason && (!verdict.reason || !strstr(verdict.reason, reason))))
         fail_msg("%s: %d, %s", script, verdict.word, verdict.reason ? verdict.reason : "no reason");
 }
@@ -169,7 +169,7 @@ static void what_a_program_leaves_behind_is_ended_and_not_waited_for(void **stat
     int pid = 0;
     assert_int_equal(fscanf(from, "%d", &pid), 1);
     fclose(from);
-    for (int i = 0; i < 1000 && kill(pid, 0) == 0; i++) { // init reaps it in its own time
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 10 && kill(pid, 0) == 0; i++) { // init reaps it in its own time
         CLEANUP_FREE char *path = mem_format("/proc/%d/stat", pid);
         char line[256] = "";
         FILE *stat = fopen(path, "r");

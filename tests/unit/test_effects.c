@@ -90,7 +90,7 @@ static void end_at(struct rig *rig, int position)
 static int teardown(void **state)
 {
     struct rig *rig = *state;
-    assert_true(manager_stop(rig->manager, 10000));
+    assert_true(manager_stop(rig->manager, SUPPORT_PATIENCE_MS));
     for (int i = 0; i < rig->count; i++)
         end_at(rig, i);
     effects_free(rig->effects);

@@ -148,7 +148,7 @@ static void the_newest_of_a_name_is_found_and_after_its_time_nothing(void **stat
     free(uid);
     loop_call(rig->loop, nothing, NULL); // the order to sweep has run
     clock_advance(rig->clock, JOURNAL_KEPT_MS + 1000);
-    for (int i = 0; i < 1000 && journals_find(rig->journals, "sbx_a", &uid); i++) {
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 10 && journals_find(rig->journals, "sbx_a", &uid); i++) {
         free(uid);
         usleep(10000);
     }

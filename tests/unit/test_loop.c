@@ -198,7 +198,7 @@ static void real_timers_fire_at_their_time_and_not_before(void **state)
     loop_after(it->loop, 30, count_up, it);
     while (!it->count)
         sleep_ms(1);
-    assert_in_range(boot_time_now().ms - start_ms, 30, 5000);
+    assert_true(boot_time_now().ms - start_ms >= 30);
 }
 
 static void read_usage(void *arg)
@@ -238,7 +238,7 @@ static void measure_trace(void *arg)
 // Looked at on the loop thread, which may go on to write it.
 static void wait_for_trace(struct fixture *it, size_t len)
 {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < SUPPORT_PATIENCE_MS; i++) {
         loop_call(it->loop, measure_trace, it);
         if (it->trace_len >= len)
             return;
@@ -323,8 +323,7 @@ static void a_source_freed_by_another_of_the_same_batch_is_not_called(void **sta
     struct twins twins = {.it = it};
     loop_call(it->loop, make_twins_ready, &twins);
     loop_call(it->loop, nothing, it);
-    for (int i = 0; i < 1000 && !it->count; i++)
-        sleep_ms(1);
+    support_await(1, it->count);
     loop_call(it->loop, nothing, it);
     assert_int_equal(it->count, 1);
 }
@@ -388,8 +387,7 @@ static void sources_timers_and_posts_from_many_threads_are_all_served(void **sta
         assert_int_equal(pthread_create(&threads[i], NULL, churn, it), 0);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    for (int i = 0; i < 2000 && it->count < 8 * ROUNDS; i++)
-        sleep_ms(1);
+    support_await(1, it->count >= 8 * ROUNDS);
     assert_int_equal(it->count, 8 * ROUNDS);
 }
 

@@ -72,8 +72,7 @@ static struct operation *start(struct fixture *it, const char *script, int64_t d
 
 static void await(struct fixture *it)
 {
-    for (int i = 0; i < 20000 && !it->done_count; i++)
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    support_await(1, it->done_count);
     assert_int_equal(it->done_count, 1);
 }
 

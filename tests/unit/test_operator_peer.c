@@ -58,7 +58,7 @@ static bool connect_child(struct peer_case *peer, enum child_kind kind, char **r
     if (peer->pid == 0)
         run_child(kind, dir);
     struct pollfd wait = {.fd = peer->listener, .events = POLLIN};
-    if (poll(&wait, 1, 5000) <= 0)
+    if (poll(&wait, 1, SUPPORT_PATIENCE_MS) <= 0)
         return false;
     peer->fd = accept4(peer->listener, NULL, NULL, SOCK_CLOEXEC);
     assert_true(read(peer->fd, &byte, 1) == 1);

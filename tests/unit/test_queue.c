@@ -286,7 +286,7 @@ static void a_waiting_take_gets_a_delayed_key_on_the_real_clock(void **state)
     char *key = queue_take(it->queue);
     assert_string_equal(key, "soon");
     free(key);
-    assert_in_range(boot_time_now().ms - start_ms, 20, 5000);
+    assert_true(boot_time_now().ms - start_ms >= 20);
 }
 
 #define KEYS 8
@@ -346,9 +346,7 @@ static void no_key_is_on_two_workers_and_no_add_is_lost(void **state)
         assert_int_equal(pthread_create(&askers[i], NULL, ask, &race), 0);
     for (int i = 0; i < 2; i++)
         pthread_join(askers[i], NULL);
-    for (int i = 0; i < 5000 && !is_settled(&race); i++)
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
-    assert_true(is_settled(&race));
+    assert_true(support_await(1, is_settled(&race)));
     queue_shut_down(it->queue);
     for (int i = 0; i < 4; i++)
         pthread_join(workers[i], NULL);

@@ -115,7 +115,7 @@ static char *read_to_end(int fd)
 static void wait_for_output(int fd)
 {
     struct pollfd at = {.fd = fd, .events = POLLIN};
-    assert_int_equal(poll(&at, 1, 30000), 1);
+    assert_int_equal(poll(&at, 1, SUPPORT_PATIENCE_MS), 1);
 }
 
 // ---- what must hold afterwards --------------------------------------------------------------------------------------

@@ -33,8 +33,7 @@ static int64_t stored_activity(struct store_fixture *fixture, const char *uid)
 static int64_t await_stored_activity(struct store_fixture *fixture, const char *uid, int64_t expected)
 {
     int64_t at = 0;
-    for (int i = 0; i < 500 && (at = stored_activity(fixture, uid)) != expected; i++)
-        usleep(5000);
+    support_await(5, (at = stored_activity(fixture, uid)) == expected);
     return at;
 }
 

@@ -37,7 +37,7 @@ static bool wait_until(struct waiting *waiting, int runs)
 {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += 10;
+    deadline.tv_sec += SUPPORT_PATIENCE_MS / 1000;
     int r = 0;
     pthread_mutex_lock(&waiting->lock);
     while (waiting->runs < runs && r == 0)

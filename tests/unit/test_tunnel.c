@@ -135,7 +135,7 @@ static size_t count_lines(const char *text)
 // Waits for real work (processes); the clock of the tunnel stands still meanwhile.
 static void wait_for_lines(const struct fixture *it, const char *name, size_t wanted)
 {
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 10; i++) {
         CLEANUP_FREE char *text = read_text(it, name);
         if (count_lines(text) >= wanted)
             return;
@@ -188,55 +188,6 @@ static void a_header_for_an_endpoint_that_asks_is_passed_by_path_and_must_be_pri
     assert_missing(it, (const char *[]){"/mcp-authorization may be read by others"}, 1);
 }
 
-static void noop(void *arg)
-{
-    (void)arg;
-}
-
-// Moves the clock until the client was started `wanted` times, and tells by how much.
-static int64_t advance_until(const struct fixture *it, size_t wanted, int64_t step_ms)
-{
-    for (int64_t moved_ms = 0; moved_ms <= 2 * TUNNEL_BACKOFF_MAX_MS; moved_ms += step_ms) {
-        for (int i = 0; i < 20; i++) {
-            CLEANUP_FREE char *text = read_text(it, "starts");
-            if (count_lines(text) >= wanted)
-                return moved_ms;
-            usleep(5 * 1000);
-        }
-        clock_advance(it->clock, step_ms);
-        loop_call(it->loop, noop, NULL);
-    }
-    fail_msg("the client was not started %zu times", wanted);
-    return 0;
-}
-
-static void a_client_that_dies_is_started_again_later_and_later(void **state)
-{
-    struct fixture *it = *state;
-    put_all(it, ending_client);
-    struct tunnel *tunnel = start(it);
-    wait_for_lines(it, "starts", 1);
-    int64_t waited_ms[4];
-    for (size_t i = 0; i < ARRAY_LEN(waited_ms); i++)
-        waited_ms[i] = advance_until(it, i + 2, 500);
-    tunnel_stop(tunnel);
-    assert_in_range(waited_ms[0], 500, 1500);
-    assert_in_range(waited_ms[1], 1500, 2500);
-    assert_in_range(waited_ms[2], 3500, 4500);
-    assert_in_range(waited_ms[3], 7500, 8500);
-}
-
-static void a_client_that_vanished_is_tried_again(void **state)
-{
-    struct fixture *it = *state;
-    struct tunnel *tunnel = start(it); // there is no such program
-    put_all(it, staying_client);
-    advance_until(it, 1, 500);
-    tunnel_stop(tunnel);
-}
-
-// ---- its readiness -----------------------------------------------------------------------------------------------------------
-
 struct seen {
     enum tunnel_state state;
     char reason[1024];
@@ -271,15 +222,13 @@ static struct seen ask(const struct fixture *it, struct tunnel *tunnel)
 {
     struct seen seen = {0};
     loop_call(it->loop, ask_on_loop, &(struct question){tunnel, &seen});
-    for (int i = 0; i < 1000 && !__atomic_load_n(&seen.is_answered, __ATOMIC_ACQUIRE); i++)
-        usleep(5 * 1000);
-    assert_true(seen.is_answered);
+    assert_true(support_await(5, __atomic_load_n(&seen.is_answered, __ATOMIC_ACQUIRE)));
     return seen;
 }
 
 static struct seen wait_for_state(const struct fixture *it, struct tunnel *tunnel, enum tunnel_state wanted)
 {
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 10; i++) {
         struct seen seen = ask(it, tunnel);
         if (seen.state == wanted)
             return seen;
@@ -288,6 +237,53 @@ static struct seen wait_for_state(const struct fixture *it, struct tunnel *tunne
     fail_msg("the tunnel was never %s", tunnel_state_word(wanted));
     return (struct seen){0};
 }
+
+// Moves the clock until the client was started `wanted` times, and tells by how much. Only while it waits for its next start: to start
+// and to end takes a program real time.
+static int64_t advance_until(const struct fixture *it, struct tunnel *tunnel, size_t wanted, int64_t step_ms)
+{
+    int64_t moved_ms = 0;
+    for (int i = 0; moved_ms <= 2 * TUNNEL_BACKOFF_MAX_MS && i < SUPPORT_PATIENCE_MS / 5; i++) {
+        struct seen seen = ask(it, tunnel);
+        CLEANUP_FREE char *text = read_text(it, "starts");
+        if (count_lines(text) >= wanted)
+            return moved_ms;
+        if (seen.state == TUNNEL_ENDED) {
+            moved_ms += step_ms;
+            clock_advance(it->clock, step_ms);
+        }
+        support_pause(5);
+    }
+    fail_msg("the client was not started %zu times", wanted);
+    return 0;
+}
+
+static void a_client_that_dies_is_started_again_later_and_later(void **state)
+{
+    struct fixture *it = *state;
+    put_all(it, ending_client);
+    struct tunnel *tunnel = start(it);
+    wait_for_lines(it, "starts", 1);
+    int64_t waited_ms[4];
+    for (size_t i = 0; i < ARRAY_LEN(waited_ms); i++)
+        waited_ms[i] = advance_until(it, tunnel, i + 2, 500);
+    tunnel_stop(tunnel);
+    assert_in_range(waited_ms[0], 500, 1500);
+    assert_in_range(waited_ms[1], 1500, 2500);
+    assert_in_range(waited_ms[2], 3500, 4500);
+    assert_in_range(waited_ms[3], 7500, 8500);
+}
+
+static void a_client_that_vanished_is_tried_again(void **state)
+{
+    struct fixture *it = *state;
+    struct tunnel *tunnel = start(it); // there is no such program
+    put_all(it, staying_client);
+    advance_until(it, tunnel, 1, 500);
+    tunnel_stop(tunnel);
+}
+
+// ---- its readiness -----------------------------------------------------------------------------------------------------------
 
 static char *stand_in(void)
 {
@@ -305,9 +301,8 @@ static void without_an_mcp_server_it_is_not_ready_and_tells_the_clients_reason(v
     struct tunnel *tunnel = start(it); // nothing listens on port 4711
     struct seen seen = wait_for_state(it, tunnel, TUNNEL_NOT_READY);
     assert_false(seen.is_confined);
-    for (int i = 0; i < 500 && !strstr(seen.reason, "mcp probe failed"); i++) // what it says first is that it is asking
-        seen = ask(it, tunnel);
-    assert_non_null(strstr(seen.reason, "mcp probe failed"));
+    // What it says first is that it is asking.
+    assert_true(support_await(5, (seen = ask(it, tunnel), strstr(seen.reason, "mcp probe failed"))));
     tunnel_stop(tunnel);
 }
 
@@ -347,7 +342,7 @@ static void an_id_that_changed_is_used_at_the_next_start(void **state)
     struct tunnel *tunnel = start(it);
     wait_for_state(it, tunnel, TUNNEL_ENDED);
     put_file(it, "tunnel-id", "tunnel_4567", 0600);
-    advance_until(it, 2, 500);
+    advance_until(it, tunnel, 2, 500);
     CLEANUP_FREE char *starts = read_text(it, "starts");
     assert_string_equal(starts, "tunnel_0123\ntunnel_4567\n");
     tunnel_stop(tunnel);
@@ -423,7 +418,7 @@ static struct answer ask_server(const struct fixture *it, const char *reply)
         assert_true(send(peer, reply, strlen(reply), MSG_NOSIGNAL) > 0);
         close(TAKE_FD(peer));
     }
-    for (int i = 0; i < 1000 && !__atomic_load_n(&answer.is_done, __ATOMIC_ACQUIRE); i++) {
+    for (int i = 0; i < SUPPORT_PATIENCE_MS / 2 && !__atomic_load_n(&answer.is_done, __ATOMIC_ACQUIRE); i++) {
         usleep(2 * 1000);
         if (!reply && i == 5)
             clock_advance(it->clock, TUNNEL_PROBE_MS);
