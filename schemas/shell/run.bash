@@ -7,20 +7,22 @@
 # their length and CRC. Neither '=' nor ':' nor '-' behind letters is ever in an answer, so nothing in it looks like a secret.
 # Needs bash, coreutils and util-linux.
 set -u -o pipefail
-D=${0%/*} NONCE=$1 OP=$2 ENC=b OUT= U=$(umask)
+D=${0%/*} NONCE=$1 OP=$2 ENC=b OUT= U=
+[[ $OP != start && $OP != supervise_* ]] || U=$(umask) # the program's; each $() is a process more
 umask 077
 shift 2
 
 # One line of words, then one line for each block of bytes; checked by length and CRC at the other end.
 say() { OUT+="$*"$'\n'; }
-encode() { if [[ $ENC == b ]]; then base64 -w 0; else od -An -v -tx1 | tr -d '\n'; fi; }
+# Last in a pipe: its process becomes the program.
+encode() { if [[ $ENC == b ]]; then exec base64 -w 0; else od -An -v -tx1 | tr -d '\n'; fi; }
 block() { # what encode made
     local text=${1%=}
     OUT+=${text%=}$'\n'
 }
 finish() {
     local crc len
-    read -r crc len _ < <(printf %s "$OUT" | cksum)
+    read -r crc len _ < <(exec cksum < <(printf %s "$OUT"))
     printf '\nc2s %s %sc2s %s end %s %s\n' "$NONCE" "$OUT" "$NONCE" "$crc" "$len"
     exit 0
 }
@@ -100,8 +102,10 @@ stream_look() { # PREFIX POSITION MAX
     ((length > 0)) || length=0
     words="$start $size $length $full"
 }
-stream_bytes() { # PREFIX START LENGTH
-    (($3 == 0)) || dd if="$1.log" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none 2>/dev/null | encode
+stream_block() { # PREFIX START LENGTH
+    local bytes=
+    (($3 == 0)) || bytes=$(dd if="$1.log" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none 2>/dev/null | encode)
+    block "$bytes"
 }
 
 # ---- the supervisor of one program
@@ -260,7 +264,7 @@ look_exit() { # sets code and eof
     if [[ ! -e $S/exit ]] && ! is_supervised && [[ ! -e $S/exit ]]; then
         code=137 # somebody killed the supervisor
     fi
-    [[ -e $S/exit ]] && code=$(<"$S/exit")
+    [[ -e $S/exit ]] && read -r code <"$S/exit"
     [[ -e $S/out.eof ]] && eof=1
 }
 has_more() { # [PREFIX POSITION]…
@@ -307,8 +311,8 @@ look() { # MAX PREFIX POSITION [PREFIX POSITION]
         stream_look "$2" "$3" "$max"
         first="$start $length"
         say ok "$code" "$eof" "$words" ${second:+"$last"}
-        block "$(stream_bytes "$2" $first)"
-        [[ ! $second ]] || block "$(stream_bytes "$4" $second)"
+        stream_block "$2" $first
+        [[ ! $second ]] || stream_block "$4" $second
         number "$2.base"
         ((REPLY <= ${first% *})) && break
     done
