@@ -40,13 +40,19 @@ static void send_exited(const struct shim *shim, bool was_out_of_memory)
               NULL, 0);
 }
 
+static void forget(struct shim *shim)
+{
+    json_decref(shim->broken_rules);
+    json_decref(shim->config.root);
+}
+
 static int run(void)
 {
     close_range(SHIM_FD_CONFIG, ~0U, CLOSE_RANGE_CLOEXEC);
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     struct error err = ERROR_INIT;
-    struct shim shim = {.controller_fd = SHIM_FD_CONTROLLER, .listen_fd = -1, .lock_fd = -1, .bwrap_pidfd = -1,
+    CLEANUP(forget) struct shim shim = {.controller_fd = SHIM_FD_CONTROLLER, .listen_fd = -1, .lock_fd = -1, .bwrap_pidfd = -1,
                         .init_pidfd = -1, .stdio = {-1, -1, -1}, .status_fd = -1, .report_fd = -1, .proxy_fd = -1, .exit_code = -1,
                         .identity = {.userns_fd = -1, .slot_fd = -1}, .net = {.boot_fd = -1, .connector_fd = -1}};
     memset(shim.clients, -1, sizeof(shim.clients));
