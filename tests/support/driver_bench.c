@@ -91,6 +91,7 @@ void bench_open_sbx(struct driver_bench *bench, const char *dir)
 {
     struct error err = ERROR_INIT;
     death_reason[0] = '\0';
+    const char *sbx = sbx_client_program(); // while there is one thread
     CLEANUP_FREE char *programs = support_program_dir();
     *bench = (struct driver_bench){.clock = clock_new_real(), .dir = dir ? mem_strdup(dir) : support_make_dir()};
     CLEANUP_FREE char *state = mem_format("%s/state", bench->dir);
@@ -101,7 +102,7 @@ void bench_open_sbx(struct driver_bench *bench, const char *dir)
     assert_ok(spawner_start(&bench->spawner, &err));
     assert_ok(loop_start(bench->clock, &bench->loop, &err));
     struct driver_options options = {bench->clock, bench->loop, bench->spawner, programs, state, bench->dir, BENCH_INSTANCE,
-                                     sbx_client_program()};
+                                     sbx};
     assert_ok(driver_sbx_new(&options, &bench->driver, &err));
 }
 
