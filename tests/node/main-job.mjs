@@ -56,7 +56,7 @@ console.log("wrote a file and ran a command");
 
 const program =
   'use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalAddr => "0.0.0.0:8000", Listen => 5, ReuseAddr => 1) or die; $| = 1; ' +
-  'sleep 8; print "ready\\n"; while (my $c = $s->accept) { while (<$c>) { last if /^\\r?$/ } print $c "HTTP/1.0 200 OK\\r\\n\\r\\ninside says hi\\n"; close $c }';
+  'sleep 6; print "ready\\n"; while (my $c = $s->accept) { while (<$c>) { last if /^\\r?$/ } print $c "HTTP/1.0 200 OK\\r\\n\\r\\ninside says hi\\n"; close $c }';
 await call("write", { sandbox_id, path: "serve.pl", content: program });
 const { session_id } = await call("bash", { sandbox_id, command: "exec perl serve.pl", yield_time_ms: 0 });
 const progress = [];
