@@ -10,7 +10,7 @@
 #include <sys/file.h>
 #include <sys/pidfd.h>
 
-#define STOP_WAIT_MS 15000
+#define STOP_WAIT_MS 90000 // as long as systemd waits by default
 #define STOP_LOOK_MS 20
 
 // Shared, and let go at once: a daemon that starts meanwhile is hindered for no more than that.

@@ -13,7 +13,7 @@
 #define PIPE_BYTES (1024 * 1024)
 #define LEAVING_S 2
 #define MINUTE_MS 60000
-#define ENDING_US 10000000 // for it to end when all is read
+#define ENDING_US 60000000 // for it to end when all is read: a slow disk may have to take it first
 #define DRAINED_MAX_BYTES (256 * 1024)
 
 // ---- its side, in threads -------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 #include "controller/base/memory.h"
 #include <string.h>
 
-#define SETTLE_MS 10000
+#define SETTLE_MS 30000 // then the answer comes without the workspace
 
 static void decided(void *arg)
 {
