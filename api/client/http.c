@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #define READ_BYTES (64 * 1024)
+#define START_IT "start it: chat2shell serve (with the same CHAT2SHELL_ variables as this command)"
 #define SEE_STATUS "see what it does: chat2shell status"
 
 void http_answered_clear(struct http_answered *answer)
@@ -36,6 +37,11 @@ char *http_escape(const char *text)
 }
 
 // ---- connecting -----------------------------------------------------------------------------------------------------
+static int fail_connect_late(int timeout_ms, struct error *err)
+{
+    return error_set(err, ERROR_TIMEOUT, SEE_STATUS, "the daemon did not take the connection within %d ms", timeout_ms);
+}
+
 static int connect_tcp(const struct http_target *target, int timeout_ms, struct error *err)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)target->port)};
@@ -44,10 +50,11 @@ static int connect_tcp(const struct http_target *target, int timeout_ms, struct 
     CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return error_errno(err, errno, NULL, "cannot make a socket");
-    if (socket_connect(fd, (struct sockaddr *)&address, sizeof(address), timeout_ms) < 0)
-        return error_set(err, ERROR_UNREACHABLE, "start it: chat2shell serve (with the same CHAT2SHELL_ variables as this command)", "nothing answers at %s:%d: %s", target->host, target->port,
-                         strerrordesc_np(errno));
-    return TAKE_FD(fd);
+    if (socket_connect(fd, (struct sockaddr *)&address, sizeof(address), timeout_ms) == 0)
+        return TAKE_FD(fd);
+    if (errno == ETIMEDOUT)
+        return fail_connect_late(timeout_ms, err);
+    return error_set(err, ERROR_UNREACHABLE, START_IT, "nothing answers at %s:%d: %s", target->host, target->port, strerrordesc_np(errno));
 }
 
 static int connect_unix(const char *path, int timeout_ms, struct error *err)
@@ -56,11 +63,10 @@ static int connect_unix(const char *path, int timeout_ms, struct error *err)
     if (fd >= 0 || !err)
         return fd;
     if (err->code == ERROR_TIMEOUT)
-        return error_set(err, ERROR_TIMEOUT, SEE_STATUS, "the daemon did not take the connection within %d ms", timeout_ms);
+        return fail_connect_late(timeout_ms, err);
     if (err->code == ERROR_REFUSED)
         return error_hint(err, "run as the user that runs the daemon, or as root");
-    return error_set(err, ERROR_UNREACHABLE, "start it: chat2shell serve (with the same CHAT2SHELL_ variables as this command)",
-                     "the daemon does not answer: nothing listens at %s", path);
+    return error_set(err, ERROR_UNREACHABLE, START_IT, "the daemon does not answer: nothing listens at %s", path);
 }
 
 // ---- one exchange ---------------------------------------------------------------------------------------------------

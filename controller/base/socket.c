@@ -38,7 +38,9 @@ int socket_listen_at(int dir_fd, const char *name, int type, struct error *err)
 // socket(7): connect() keeps to the limit of sends, too.
 int socket_connect(int fd, const struct sockaddr *address, socklen_t size, int timeout_ms)
 {
-    static const struct timeval none = {0};
+    static const struct timeval none = {0}; // no limit
+    if (timeout_ms < 1)
+        timeout_ms = 1;
     struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); // fails only for what is no socket
     int r = connect(fd, address, size), errno_value = errno;
