@@ -65,13 +65,15 @@ static int ask(const struct api *api, const char *method, const char *path, cons
     return fd;
 }
 
-// The answer's body; its status in *ret_status. Reconciles run meanwhile if is_settling.
+// The answer's body; its status in *ret_status. Reconciles run meanwhile, and again behind the answer: a request that came late may
+// have given them work.
 static json_t *take(const struct api *api, int fd, int *ret_status)
 {
     struct http_answer answer;
     world_settle(api->fixture);
     http_client_read(fd, &answer, WAIT_MS);
     close(fd);
+    world_settle(api->fixture);
     *ret_status = answer.status;
     json_t *json = http_answer_json(&answer);
     http_answer_clear(&answer);

@@ -51,6 +51,7 @@ json_t *api_call(struct api_rig *api, const char *method, const char *path, cons
     world_settle(api->fixture);
     http_client_read(fd, &answer, WAIT_MS);
     close(fd);
+    world_settle(api->fixture); // a request that came late may have given work to the reconcilers
     keep_warning(api, &answer);
     int status = answer.status;
     json_t *json = http_answer_json(&answer);
