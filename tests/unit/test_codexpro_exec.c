@@ -211,16 +211,16 @@ static void a_cancelled_read_loses_nothing(void **state)
                                                    "29\n30\n31\n32\n33\n34\n35\n36\n37\n38\n39\n40\n");
 }
 
-// 1.6 MB that nobody reads at first: the program waits, nothing is dropped.
+// 2 MB that nobody reads at first: the program waits, nothing is dropped.
 static void a_program_that_nobody_reads_waits(void **state)
 {
     struct shell_rig *rig = *state;
-    start(rig, "w", json_pack("[s,s,s]", "/bin/bash", "-c", "head -c 1600000 /dev/zero; echo end >&2"));
+    start(rig, "w", json_pack("[s,s,s]", "/bin/bash", "-c", "head -c 2000000 /dev/zero; echo end >&2"));
     CLEANUP_FREE char *dir = raw_bash_directory(rig->raw);
     CLEANUP_FREE char *watch = mem_format("until (($(stat -c %%s %s/x1/out.log) > 1000000)); do sleep 0.05; done; sleep 0.3; echo $(($(stat -c %%s %s/x1/out.log) < 1500000))", dir, dir);
     expect_run(rig, json_pack("[s,s,s]", "/bin/bash", "-c", watch), 0, "1\n", "");
     CLEANUP(streams_free) struct streams streams = read_all(rig, "w");
-    assert_int_equal(streams.out.len, 1600000);
+    assert_int_equal(streams.out.len, 2000000);
     assert_string_equal(buffer_text(&streams.errors), "end\n");
 }
 
