@@ -141,19 +141,6 @@ static int count_pids(struct guest_rig *rig)
     return lines;
 }
 
-static void until_all_wrote_their_pid(struct guest_rig *rig, int count)
-{
-    for (int i = 0; i < 6000 && count_pids(rig) < count; i++)
-        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
-}
-
-static void assert_is_reaped(pid_t pid)
-{
-    for (int i = 0; i < 6000 && kill(pid, 0) == 0; i++)
-        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
-    assert_int_equal(kill(pid, 0), -1);
-}
-
 // From outside: nobody asks the guest about them.
 static void kill_all_that_wrote_their_pid(struct guest_rig *rig, int count)
 {
@@ -166,7 +153,7 @@ static void kill_all_that_wrote_their_pid(struct guest_rig *rig, int count)
     assert_int_equal(killed, count);
     rewind(file);
     while (fscanf(file, "%d", &pid) == 1)
-        assert_is_reaped(pid);
+        assert_true(support_await(10, kill(pid, 0) != 0)); // reaped
     fclose(file);
 }
 
@@ -193,7 +180,7 @@ static void a_thousand_sessions_leave_room_for_other_work_and_ended_ones_for_new
             guest_rig_call(rig, "chat2shell/bash_start", start_params(i, "echo $$ >>pids; exec sleep 1000")));
     assert_is_full(rig);
     assert_other_work_goes_on(rig);
-    until_all_wrote_their_pid(rig, GUEST_MAX_BASH_SESSIONS);
+    assert_true(support_await(10, count_pids(rig) >= GUEST_MAX_BASH_SESSIONS));
     kill_all_that_wrote_their_pid(rig, GUEST_MAX_BASH_SESSIONS);
     for (int i = ENDED_MAX * 2; i < ENDED_MAX * 2 + 50; i++) // and those that nobody read when they ended
         json_decref(guest_rig_call(rig, "chat2shell/bash_start", start_params(i, "true")));
