@@ -4,6 +4,13 @@ file(GLOB support_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.
 add_library(test_support STATIC ${support_sources})
 target_compile_definitions(test_support PUBLIC TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 target_link_libraries(test_support PUBLIC client api reconcilers controller base cmocka crypto gnutls)
+# The quick client of the sbx stand-in, which test programs and end-to-end scripts take for `sbx`: plain, whatever the build.
+add_executable(sbx_client ${CMAKE_SOURCE_DIR}/tests/fakes/sbx_client.c)
+target_compile_definitions(sbx_client PRIVATE SBX_STANDIN="${CMAKE_SOURCE_DIR}/tests/fakes/sbx")
+target_compile_options(sbx_client PRIVATE -fno-sanitize=all)
+target_link_options(sbx_client PRIVATE -fno-sanitize=all -static)
+set_target_properties(sbx_client PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/standin OUTPUT_NAME sbx)
+add_dependencies(test_support sbx_client)
 foreach(kind unit integration)
   file(GLOB test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${kind}/test_*.c)
   foreach(source ${test_sources})

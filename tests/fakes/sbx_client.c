@@ -1,9 +1,8 @@
 // The client of the sbx stand-in once more, in C: what tests/fakes/sbx does for a call of a daemon that runs,
 // in a fifth of the processor's time. A test program makes thousands of calls, and to start Python for each
 // takes longer than all the rest of them. Whatever else there is to do (starting the daemon, `daemon …`, the
-// self-test) is left to tests/fakes/sbx, which this program becomes. It is built when it is first wanted
-// (tests/support/sbx_rig.c, tests/e2e/lib/sbx.py), with SBX_STANDIN: the path of tests/fakes/sbx.
-#define _GNU_SOURCE
+// self-test) is left to tests/fakes/sbx, which this program becomes. It is the target sbx_client, built with
+// SBX_STANDIN: the path of tests/fakes/sbx.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
